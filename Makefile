@@ -47,7 +47,7 @@ endif
 # ---- flags -----------------------------------------------------------------------------------
 WARNINGS := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wconversion
 OPTIMISE := $(if $(filter 1,$(DEBUG)),-O0 -g3,-O3 -g)
-SANITIZE := $(if $(filter 1,$(SAN)),-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+SANITIZE := $(if $(filter 1,$(SAN)),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 INCLUDES := -Isrc $(call pkg_cflags,$(HDF5_PKG)) $(call pkg_cflags,$(BLAS_PKG)) \
     $(call pkg_cflags,$(CONFIG_PKG)) $(call pkg_cflags,$(FFTW_PKG))
 DEFINES := -DMTIP_VERSION='"$(VERSION)"' $(if $(filter 1,$(HAVE_CUDA)),-DMTIP_HAVE_CUDA=1)
