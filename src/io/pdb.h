@@ -1,0 +1,33 @@
+/* pdb.h - atoms of a molecule: the reader for PDB files, and the struct that simulate and compare use. */
+#ifndef MTIP_IO_PDB_H
+#define MTIP_IO_PDB_H
+
+#include <stdint.h>
+
+#include "core/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct atoms {
+    int64_t n;
+    double *xyz;       /* owned [n][3], A */
+    int *element;      /* owned [n], atomic number Z */
+    double *occupancy; /* owned [n] */
+    double *b_factor;  /* owned [n], A^2 */
+};
+
+/* Reads ATOM and HETATM records of the first MODEL of a PDB file (wwPDB format 3.3), alternate
+ * locations blank and A, elements from columns 77-78 or the atom name; waters (HOH, WAT, DOD) only
+ * when keep_water. Errors name file and line. */
+enum mtip_status pdb_read(struct atoms *atoms, const char *path, int keep_water) MTIP_NODISCARD;
+
+enum mtip_status atoms_alloc(struct atoms *atoms, int64_t n) MTIP_NODISCARD;
+void atoms_release(struct atoms *atoms);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
