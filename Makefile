@@ -60,7 +60,7 @@ ALL_LDFLAGS := -fopenmp $(SANITIZE) $(LDFLAGS)
 ALL_LDLIBS = $(LIBS) $(LDLIBS)
 
 # ---- sources ---------------------------------------------------------------------------------
-MODULES := mtip io nufft core
+MODULES := cli mtip io nufft core
 module_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/$(1)/*.c))
 ARCHIVES := $(foreach m,$(MODULES),$(BUILD)/lib$(m).a)
 PROGRAM := $(BUILD)/mtip
