@@ -1,0 +1,164 @@
+/* frames.c - reading and scattering of frames. */
+#include "mtip/frames.h"
+
+#include <string.h>
+
+#include "core/memory.h"
+
+/* Bytes of raw frames read at a time: large enough for the file system, small beside the data. */
+#define CHUNK_BYTES ((int64_t)64 << 20)
+
+/* Raw frames [count][detector pixels] to used pixels [count][P], background taken off. */
+static void gather_pixels(float *out, const float *raw, int64_t count, int64_t n_raw,
+                          const struct geometry *geometry)
+{
+    const int64_t n = geometry->n_pixel;
+    for (int64_t f = 0; f < count; f++) {
+        for (int64_t i = 0; i < n; i++) {
+            out[f * n + i] = raw[f * n_raw + geometry->pixel[i]] - (float)geometry->background[i];
+        }
+    }
+}
+
+/* Rank 0's part of one chunk: read, gather, send what is not its own. Every chunk lies within one owner's
+ * block. After a failure (`status`) nothing is read: the owner is told and stops waiting. */
+static enum mtip_status deal_chunk(enum mtip_status status, struct frames *frames,
+                                   const struct comm *comm, const struct dataset *dataset,
+                                   const struct geometry *geometry, float *raw, float *chunk,
+                                   int64_t first, int64_t count, int owner)
+{
+    const int64_t n_raw = dataset_detector(dataset)->n_pixel;
+    if (status == MTIP_OK) {
+        status = dataset_read(dataset, first, count, raw);
+    }
+    if (status == MTIP_OK) {
+        float *out = owner == 0 ? frames->host + first * geometry->n_pixel : chunk;
+        gather_pixels(out, raw, count, n_raw, geometry);
+    }
+    /* The receiver waits for a status first, so that a bad frame ends the run instead of hanging it. */
+    if (owner != 0) {
+        const int code = (int)status;
+        enum mtip_status sent = comm_send(comm, &code, sizeof code, owner, COMM_TAG_FRAMES);
+        if (status == MTIP_OK && sent == MTIP_OK) {
+            sent = comm_send(comm, chunk, (size_t)(count * geometry->n_pixel) * sizeof *chunk,
+                             owner, COMM_TAG_FRAMES);
+        }
+        status = status != MTIP_OK ? status : sent;
+    }
+    return status;
+}
+
+static enum mtip_status receive_chunk(struct frames *frames, const struct comm *comm, int64_t first,
+                                      int64_t count)
+{
+    int code = 0;
+    enum mtip_status status = comm_receive(comm, &code, sizeof code, 0, COMM_TAG_FRAMES);
+    if (status == MTIP_OK && code != 0) {
+        /* rank 0 has the message; comm_agree reports the lowest failing rank's */
+        status = MTIP_ERROR(MTIP_ERR_DATA, "rank 0 could not read the frames");
+    }
+    if (status == MTIP_OK) {
+        float *to = frames->host + (first - frames->first) * frames->n_pixel;
+        status = comm_receive(comm, to, (size_t)(count * frames->n_pixel) * sizeof *to, 0,
+                              COMM_TAG_FRAMES);
+    }
+    return status;
+}
+
+/* The loop both sides run: chunks of at most `step` frames inside each owner's block, in file order. */
+static enum mtip_status deal_frames(struct frames *frames, const struct comm *comm,
+                                    const struct dataset *dataset, const struct geometry *geometry,
+                                    float *raw, float *chunk, int64_t step, struct log *log)
+{
+    enum mtip_status status = MTIP_OK;
+    for (int owner = 0; owner < comm->size; owner++) {
+        int64_t begin = 0, count = 0;
+        comm_split(frames->n_total, comm->size, owner, &begin, &count);
+        for (int64_t done = 0; done < count; done += step) {
+            const int64_t now = count - done < step ? count - done : step;
+            if (comm->rank == 0) {
+                log_progress(log, "reading", begin + done, frames->n_total);
+                status = deal_chunk(status, frames, comm, dataset, geometry, raw, chunk,
+                                    begin + done, now, owner);
+            } else if (owner == comm->rank) {
+                status = receive_chunk(frames, comm, begin + done, now);
+            }
+            if (status != MTIP_OK) {
+                break;
+            }
+        }
+    }
+    log_progress(log, "reading", frames->n_total, frames->n_total);
+    return status;
+}
+
+enum mtip_status frames_load(struct frames *frames, const struct comm *comm,
+                             const struct backend *backend, const struct dataset *dataset,
+                             const struct geometry *geometry, int64_t n_total, struct log *log)
+{
+    enum mtip_status status = MTIP_OK;
+    float *raw = NULL, *chunk = NULL;
+    int64_t step = 1;
+
+    memset(frames, 0, sizeof *frames);
+    frames->n_total = n_total;
+    frames->n_pixel = geometry->n_pixel;
+    comm_split(n_total, comm->size, comm->rank, &frames->first, &frames->n);
+    status = BACKEND_ALLOC(backend, &frames->data, frames->n * frames->n_pixel, "frames");
+    if (status == MTIP_OK && backend->kind == BACKEND_CPU) {
+        frames->host = frames->data;
+    } else if (status == MTIP_OK) {
+        status = MEMORY_ALLOC(&frames->host, frames->n * frames->n_pixel, "frames");
+    }
+    if (status == MTIP_OK && comm->rank == 0) {
+        const int64_t n_raw = dataset_detector(dataset)->n_pixel;
+        step = CHUNK_BYTES / (n_raw * (int64_t)sizeof *raw);
+        step = step < 1 ? 1 : step;
+        status = MEMORY_ALLOC(&raw, step * n_raw, "frame chunk");
+        if (status == MTIP_OK) {
+            status = MEMORY_ALLOC(&chunk, step * frames->n_pixel, "frame chunk");
+        }
+    }
+    MTIP_TRY(comm_agree(comm, status));
+    MTIP_TRY(comm_broadcast(comm, &step, sizeof step, 0));
+    status = deal_frames(frames, comm, dataset, geometry, raw, chunk, step, log);
+    if (status == MTIP_OK && frames->host != frames->data) {
+        status = backend_upload(backend, frames->data, frames->host,
+                                (size_t)(frames->n * frames->n_pixel) * sizeof *frames->data);
+    }
+    MTIP_TRY(comm_agree(comm, status));
+
+cleanup:
+    memory_free(&raw);
+    memory_free(&chunk);
+    if (status != MTIP_OK) {
+        frames_release(frames, backend);
+    }
+    return status;
+}
+
+void frames_release(struct frames *frames, const struct backend *backend)
+{
+    if (frames->host != frames->data) {
+        memory_free(&frames->host);
+    }
+    backend_free(backend, &frames->data);
+    memset(frames, 0, sizeof *frames);
+}
+
+void frames_totals(double *totals, const struct frames *frames, int64_t n_use)
+{
+    for (int64_t f = 0; f < frames->n; f++) {
+        const float *d = frames->host + f * frames->n_pixel;
+        double sum = 0.0;
+        for (int64_t p = 0; p < n_use; p++) {
+            sum += (double)d[p];
+        }
+        totals[f] = sum;
+    }
+}
+
+int frames_half(int64_t index)
+{
+    return (int)(index % 2);
+}
