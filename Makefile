@@ -1,7 +1,10 @@
 # mtip: density from snapshots of single particles in unknown orientations.
 #
 #   make                 the program build/mtip and the libraries
-#   make check           all tests
+#   make check           all tests; check-unit, check-mpi, check-san, check-e2e ... are parts of it
+#   make demo            a reconstruction from start to picture
+#   make bench           timings
+#   make install         into PREFIX (DESTDIR is honoured)
 #   make info            what was found on this machine
 #
 # Options, on the command line or in config.mk:
@@ -81,6 +84,7 @@ $(PROGRAM): $(BUILD)/src/main.o $(ARCHIVES)
 define module_archive
 $(BUILD)/lib$(1).a: $(call module_objects,$(1))
 	$$(call say,AR,$$@)
+	@mkdir -p $$(@D)
 	$(Q)rm -f $$@ && ar rcs $$@ $$^
 endef
 $(foreach m,$(MODULES),$(eval $(call module_archive,$(m))))
@@ -101,6 +105,38 @@ $(BUILD)/tests/mpi_%: $(BUILD)/tests/mpi_%.o $(TEST_SUPPORT) $(ARCHIVES)
 
 .PHONY: tests
 tests: $(UNIT_TESTS) $(MPI_TESTS)
+
+# Suites of `make check`, in this order. check-cuda joins where it is defined.
+SUITES = format headers scripts unit mpi $(if $(filter check-cuda,$(TARGETS)),cuda) san e2e
+TARGETS = $(shell sed -n 's/^\(check-[a-z]*\):.*/\1/p' $(MAKEFILE_LIST))
+RUN_TESTS := tests/run_tests.sh
+HEADER_FLAGS = $(INCLUDES) $(if $(NVCC),-I$(dir $(NVCC))../include)
+
+.PHONY: check check-unit check-mpi check-san check-headers check-format check-scripts check-e2e
+check:
+	@+sh tests/check.sh $(MAKE) $(SUITES)
+
+check-unit: $(UNIT_TESTS)
+	@sh $(RUN_TESTS) -j 2 $(UNIT_TESTS)
+
+check-mpi: $(MPI_TESTS)
+	@sh $(RUN_TESTS) -n "1 2 3" $(MPI_TESTS)
+
+# Also the build without CUDA. Leaks inside the MPI library are not ours (tests/lsan.supp).
+check-san:
+	@+$(MAKE) --no-print-directory SAN=1 CUDA=0 BUILD=$(BUILD)/san san-all
+san-all: $(PROGRAM) $(UNIT_TESTS)
+	@LSAN_OPTIONS=suppressions=tests/lsan.supp:print_suppressions=0 \
+	    sh $(RUN_TESTS) -j 2 -t 300 -l san $(UNIT_TESTS)
+
+check-headers:
+	@CC="$(CC)" HEADER_FLAGS="$(HEADER_FLAGS)" sh $(RUN_TESTS) tests/check_headers.sh
+
+check-format check-scripts: check-%:
+	@sh $(RUN_TESTS) tests/check_$*.sh
+
+check-e2e: $(PROGRAM)
+	@MTIP="$(abspath $(PROGRAM))" sh $(RUN_TESTS) -t 300 $(wildcard tests/e2e_*.sh)
 
 .PHONY: format
 format:
