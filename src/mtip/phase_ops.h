@@ -49,9 +49,9 @@ struct phase_ops {
     /* support = values >= threshold */
     enum mtip_status (*threshold)(const struct backend *backend, int64_t n, uint8_t *support,
                                   const double *values, double threshold);
-    /* sums (host) = sum of max(density, 0) in the support and its first moments in z, y, x, positions
-     * from -floor(M/2) */
-    enum mtip_status (*moments)(const struct backend *backend, int64_t M, double sums[4],
+    /* sums (host) = sum of max(density, 0) in the support, its first moments in z, y, x (positions
+     * from -floor(M/2)), and the number of voxels in the support */
+    enum mtip_status (*moments)(const struct backend *backend, int64_t M, double sums[5],
                                 const double *density, const uint8_t *support);
     /* to[(r + shift) mod M] = from[r] */
     enum mtip_status (*roll)(const struct backend *backend, int64_t M, double *to,
