@@ -132,11 +132,27 @@ san-all: $(PROGRAM) $(UNIT_TESTS)
 check-headers:
 	@CC="$(CC)" HEADER_FLAGS="$(HEADER_FLAGS)" sh $(RUN_TESTS) tests/check_headers.sh
 
-check-format check-scripts: check-%:
-	@sh $(RUN_TESTS) tests/check_$*.sh
+check-format:
+	@sh $(RUN_TESTS) tests/check_format.sh
+
+check-scripts: $(PROGRAM)
+	@MTIP="$(abspath $(PROGRAM))" sh $(RUN_TESTS) tests/check_scripts.sh
 
 check-e2e: $(PROGRAM)
 	@MTIP="$(abspath $(PROGRAM))" sh $(RUN_TESTS) -t 300 $(wildcard tests/e2e_*.sh)
+
+# ---- tools -----------------------------------------------------------------------------------
+.PHONY: demo
+demo: $(PROGRAM)
+	@MTIP="$(PROGRAM)" sh scripts/demo.sh
+
+.PHONY: install install-program
+install: install-program
+install-program: $(PROGRAM)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/mtip
+	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/mtip
+	install -m 755 scripts/report.py $(DESTDIR)$(PREFIX)/share/mtip/report.py
+	cp -R configs scripts/slurm $(DESTDIR)$(PREFIX)/share/mtip/
 
 .PHONY: format
 format:
