@@ -42,10 +42,14 @@ HAVE_CUDA := $(if $(NVCC),1,0)
 else
 HAVE_CUDA := $(CUDA)
 endif
-# Until there is a CUDA source there is nothing to link the toolkit for.
-ifeq ($(wildcard src/*/*_cuda.c src/*/*.cu),)
+# The CUDA backend is whole when every *_cpu.c has its twin *_cuda.c; in part it cannot be linked.
+CUDA_MISSING := $(filter-out $(wildcard src/*/*_cuda.c),$(patsubst %_cpu.c,%_cuda.c,$(wildcard src/*/*_cpu.c)))
+ifneq ($(CUDA_MISSING),)
 HAVE_CUDA := 0
 endif
+CUDA_INCLUDE := $(firstword $(patsubst %/cuda_runtime.h,%,$(wildcard \
+    $(addsuffix /cuda_runtime.h,$(CUDA_HOME)/include $(if $(NVCC),$(dir $(NVCC))../include) /usr/local/cuda/include))))
+CUDA_LIB := $(firstword $(wildcard $(CUDA_INCLUDE)/../lib64 $(CUDA_INCLUDE)/../lib))
 
 # ---- flags -----------------------------------------------------------------------------------
 WARNINGS := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wconversion
@@ -59,12 +63,16 @@ ALL_CFLAGS := -std=c11 $(OPTIMISE) -fno-math-errno -ffp-contract=off -fopenmp -f
 LIBS := $(call pkg_libs,$(CONFIG_PKG),-lconfig) $(call pkg_libs,$(HDF5_PKG),-lhdf5) \
     -lfftw3_omp -lfftw3f_omp $(call pkg_libs,$(FFTW_PKG),-lfftw3) $(call pkg_libs,$(FFTWF_PKG),-lfftw3f) \
     $(call pkg_libs,$(BLAS_PKG),-lopenblas) -lm
+LIBS_HOST := $(LIBS)
 ALL_LDFLAGS := -fopenmp $(SANITIZE) $(LDFLAGS)
 ALL_LDLIBS = $(LIBS) $(LDLIBS)
 
 # ---- sources ---------------------------------------------------------------------------------
 MODULES := cli mtip io nufft core
-module_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/$(1)/*.c))
+# *_cuda.c and *.cu take part only where the CUDA toolkit does.
+module_sources = $(filter-out $(if $(filter 1,$(HAVE_CUDA)),,%_cuda.c),$(wildcard src/$(1)/*.c))
+module_objects = $(patsubst %.c,$(BUILD)/%.o,$(call module_sources,$(1))) \
+    $(if $(filter 1,$(HAVE_CUDA)),$(patsubst %.cu,$(BUILD)/%.cu.o,$(wildcard src/$(1)/*.cu)))
 ARCHIVES := $(foreach m,$(MODULES),$(BUILD)/lib$(m).a)
 PROGRAM := $(BUILD)/mtip
 UNIT_TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
@@ -94,6 +102,119 @@ $(BUILD)/%.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
+# The NUFFT's CPU kernels are compiled once an instruction set and chosen at run time.
+NUFFT_KERNELS := $(BUILD)/src/nufft/nufft_cpu_portable.o $(BUILD)/src/nufft/nufft_cpu_avx2.o \
+    $(BUILD)/src/nufft/nufft_cpu_avx512.o
+$(NUFFT_KERNELS): ALL_CFLAGS += -ffp-contract=fast
+ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
+$(BUILD)/src/nufft/nufft_cpu_avx2.o: ALL_CFLAGS += -mavx2 -mfma
+$(BUILD)/src/nufft/nufft_cpu_avx512.o: ALL_CFLAGS += -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma
+endif
+
+# ---- CUDA: the real build --------------------------------------------------------------------
+# Code for each of CUDA_ARCH, and PTX of the last for chips to come. The program starts without a
+# driver: only the runtime library is linked, never libcuda.
+CUDA_GENCODE = $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a)) \
+    -gencode arch=compute_$(lastword $(CUDA_ARCH)),code=compute_$(lastword $(CUDA_ARCH))
+NVCC_FLAGS = -std=c++17 -O3 -lineinfo $(CUDA_GENCODE) -Isrc $(DEFINES) \
+    -Xcompiler -fPIC,-Wall,-Wextra,-Wno-unknown-pragmas $(if $(filter 1,$(WERROR)),-Werror all-warnings) $(NVCCFLAGS)
+$(BUILD)/%.cu.o: %.cu
+	@mkdir -p $(@D)
+	$(call say,NVCC,$<)
+	$(Q)$(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+ifeq ($(HAVE_CUDA),1)
+INCLUDES += -isystem $(CUDA_INCLUDE)
+LIBS += -L$(CUDA_LIB) -Wl,-rpath,$(abspath $(CUDA_LIB)) -lcufft -lcublas -lcudart -lstdc++
+endif
+
+# The tests of kernels on a real device (on the host they run on the layer below).
+CUDA_TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/cuda_*.c))
+$(BUILD)/tests/cuda_%: $(BUILD)/tests/cuda_%.o $(TEST_SUPPORT) $(ARCHIVES)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(CMOCKA_PKG),-lcmocka) $(ALL_LDLIBS)
+.PHONY: cuda-tests
+cuda-tests: $(CUDA_TESTS)
+
+# ---- CUDA on the CPU: the host-CUDA layer (tests/hostcuda/README.md) -------------------------
+# All of it is built apart, in $(BUILD)/hostcuda: the C sources once (HC_C), the kernels, tests and
+# programs once a mode HC_MODE = plain, address, thread, coverage. The layer itself and the CPU's
+# NUFFT kernels are never sanitized.
+HC_MODE ?= plain
+HC := $(BUILD)/hostcuda/$(HC_MODE)
+HC_C := $(BUILD)/hostcuda/c$(if $(filter address,$(HC_MODE)),-address)
+HC_LAYER := $(BUILD)/hostcuda/libhostcuda.a
+HC_CXX := $(firstword $(if $(filter thread,$(HC_MODE)),$(shell command -v clang++)) g++)
+HC_ADDRESS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+HC_WARNINGS := -Wall -Wextra -Wshadow -Wno-unknown-pragmas -Wno-unused-function
+HC_DEFINES := -DMTIP_VERSION='"$(VERSION)"' -DMTIP_HAVE_CUDA=1 -DMTIP_HOSTCUDA=1
+HC_INCLUDES := -Isrc -Itests -Itests/hostcuda $(filter-out -Isrc,$(INCLUDES)) -isystem $(CUDA_INCLUDE)
+HC_CFLAGS = -std=c11 -O2 -g -fno-math-errno -ffp-contract=off -fopenmp -fPIC $(WARNINGS) \
+    $(if $(filter address,$(HC_MODE)),$(HC_ADDRESS)) $(HC_DEFINES) $(HC_INCLUDES) $(CFLAGS)
+HC_CXXFLAGS_plain := -O2 -g
+# Sections with shared arrays must be named for their overflows to be seen.
+HC_CXXFLAGS_address := -O1 -g $(HC_ADDRESS) -fsanitize-sections=.hcshared.*
+HC_CXXFLAGS_thread := -O1 -g -fsanitize=thread
+HC_CXXFLAGS_coverage := -O0 -g --coverage
+HC_CUFLAGS = -std=c++17 $(HC_CXXFLAGS_$(HC_MODE)) -ffp-contract=off -fPIC $(HC_WARNINGS) $(HC_DEFINES) \
+    $(HC_INCLUDES) -include tests/hostcuda/hostcuda.h
+HC_LDLIBS = $(HC_LAYER) $(LIBS_HOST) -lstdc++ -ldl -lpthread
+HC_LINK_plain = $(CC) -fopenmp
+HC_LINK_address = $(CC) -fopenmp $(HC_ADDRESS)
+HC_LINK_coverage = $(CC) -fopenmp --coverage
+HC_LINK_thread = $(HC_CXX) -fsanitize=thread
+HC_MPI_LIBS = $(if $(filter thread,$(HC_MODE)),-lgomp $(shell $(CC) --showme:link 2>/dev/null || $(CC) -link_info 2>/dev/null | cut -d' ' -f2-))
+
+hc_object = $(patsubst %.c,$(HC_C)/%.o,$(1))
+HC_OBJECTS := $(NUFFT_KERNELS) \
+    $(filter-out $(NUFFT_KERNELS:$(BUILD)/%=$(HC_C)/%),$(patsubst %.c,$(HC_C)/%.o,$(wildcard src/*/*.c))) \
+    $(patsubst %.cu,$(HC)/%.cu.o,$(wildcard src/*/*.cu))
+HC_LAYER_OBJECTS := $(patsubst %.cpp,$(BUILD)/hostcuda/layer/%.o,$(notdir $(wildcard tests/hostcuda/*.cpp)))
+HC_PRODUCT := $(HC)/libmtip.a
+HC_TESTS := $(patsubst tests/%.c,$(HC)/tests/%,$(wildcard tests/cuda_*.c))
+HC_SELFTESTS := $(patsubst tests/hostcuda/kernels/%.c,$(HC)/selftest/%,$(wildcard tests/hostcuda/kernels/*.c))
+HC_SUPPORT := $(patsubst %.c,$(HC_C)/%.o,$(wildcard tests/support*.c))
+
+$(BUILD)/hostcuda/layer/%.o: tests/hostcuda/%.cpp
+	@mkdir -p $(@D)
+	$(call say,C++,$<)
+	$(Q)g++ -std=c++17 -O2 -g -fPIC $(HC_WARNINGS) $(HC_INCLUDES) -MMD -MP -c $< -o $@
+$(HC_LAYER): $(HC_LAYER_OBJECTS)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+$(HC_C)/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(HC_CFLAGS) -MMD -MP -c $< -o $@
+$(HC)/%.cu.o: %.cu
+	@mkdir -p $(@D)
+	$(call say,HOSTCU,$<)
+	$(Q)$(HC_CXX) $(HC_CUFLAGS) -MMD -MP -MF $(@:.o=.d) -x c++ -c $< -o $@
+$(HC_PRODUCT): $(HC_OBJECTS)
+	$(call say,AR,$@)
+	@mkdir -p $(@D)
+	$(Q)rm -f $@ && ar rcs $@ $^
+# Kernels of the layer's own tests lie beside their program: NAME.c and NAME.cu.
+$(HC)/selftest/%: $(HC_C)/tests/hostcuda/kernels/%.o $(HC)/tests/hostcuda/kernels/%.cu.o $(HC_LAYER)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(HC_LINK_$(HC_MODE)) -o $@ $(filter %.o,$^) $(HC_LDLIBS) $(HC_MPI_LIBS)
+$(HC)/tests/cuda_%: $(HC_C)/tests/cuda_%.o $(HC_SUPPORT) $(HC_PRODUCT) $(HC_LAYER)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(HC_LINK_$(HC_MODE)) -o $@ $(filter-out $(HC_LAYER),$^) $(call pkg_libs,$(CMOCKA_PKG),-lcmocka) $(HC_LDLIBS) $(HC_MPI_LIBS)
+$(HC)/mtip: $(HC_C)/src/main.o $(HC_PRODUCT) $(HC_LAYER)
+	$(call say,LINK,$@)
+	$(Q)$(HC_LINK_$(HC_MODE)) -o $@ $(filter-out $(HC_LAYER),$^) $(HC_LDLIBS) $(HC_MPI_LIBS)
+
+.PHONY: hostcuda hostcuda-tests hostcuda-selftests hostcuda-program
+.SECONDARY: $(HC_LAYER_OBJECTS)
+hostcuda: $(HC_LAYER)
+hostcuda-tests: $(HC_TESTS)
+hostcuda-selftests: $(HC_SELFTESTS)
+hostcuda-program: $(HC)/mtip
+
+# ---- CUDA: end -------------------------------------------------------------------------------
+
 # ---- tests -----------------------------------------------------------------------------------
 $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(TEST_SUPPORT) $(ARCHIVES)
 	$(call say,LINK,$@)
@@ -107,12 +228,12 @@ $(BUILD)/tests/mpi_%: $(BUILD)/tests/mpi_%.o $(TEST_SUPPORT) $(ARCHIVES)
 tests: $(UNIT_TESTS) $(MPI_TESTS)
 
 # Suites of `make check`, in this order. check-cuda joins where it is defined.
-SUITES = format headers scripts unit mpi $(if $(filter check-cuda,$(TARGETS)),cuda) san e2e
+SUITES = format headers scripts report unit mpi $(if $(filter check-cuda,$(TARGETS)),cuda) san e2e
 TARGETS = $(shell sed -n 's/^\(check-[a-z]*\):.*/\1/p' $(MAKEFILE_LIST))
 RUN_TESTS := tests/run_tests.sh
 HEADER_FLAGS = $(INCLUDES) $(if $(NVCC),-I$(dir $(NVCC))../include)
 
-.PHONY: check check-unit check-mpi check-san check-headers check-format check-scripts check-e2e
+.PHONY: check check-unit check-mpi check-san check-headers check-format check-scripts check-report check-e2e
 check:
 	@+sh tests/check.sh $(MAKE) $(SUITES)
 
@@ -132,8 +253,8 @@ san-all: $(PROGRAM) $(UNIT_TESTS)
 check-headers:
 	@CC="$(CC)" HEADER_FLAGS="$(HEADER_FLAGS)" sh $(RUN_TESTS) tests/check_headers.sh
 
-check-format:
-	@sh $(RUN_TESTS) tests/check_format.sh
+check-format check-report: check-%:
+	@sh $(RUN_TESTS) tests/check_$*.sh
 
 check-scripts: $(PROGRAM)
 	@MTIP="$(abspath $(PROGRAM))" sh $(RUN_TESTS) tests/check_scripts.sh
