@@ -1,0 +1,12 @@
+/* fft_lines_base.c - line transforms with the vectors that every machine has. */
+typedef double vec __attribute__((vector_size(16)));
+
+static inline __attribute__((always_inline)) vec madd(vec a, vec b, vec c)
+{
+    return a * b + c;
+}
+
+#define LANES 2
+#define KERNEL fft_lines_kernel_base
+#define KERNEL_NAME "128-bit vectors"
+#include "core/fft_lines_kernel.h"
