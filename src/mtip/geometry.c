@@ -133,6 +133,8 @@ enum mtip_status geometry_create(struct geometry *geometry, const struct detecto
                   config->input.file, geometry->limit_A, edge_resolution(detector));
     }
     qsort(order, (size_t)n, sizeof *order, by_length);
+    geometry->panel_ny = detector->ny;
+    geometry->panel_nx = detector->nx;
     MTIP_TRY(alloc_pixels(geometry, n));
     for (int64_t i = 0; i < n; i++) {
         const int64_t p = order[i].index;

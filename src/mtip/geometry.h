@@ -24,12 +24,13 @@ struct geometry {
     double limit_A;         /* d_min = 2 a */
     double particle_radius; /* voxels: bounding ball of the particle with a margin of one voxel */
     double support_voxels;  /* volume of the particle from its mass, voxels; 0 = mass unknown */
-    int64_t n_pixel;        /* P */
-    int64_t *pixel;         /* owned [P] index into the detector's pixels */
-    double *x;              /* owned [P][3] detector frame, radians */
-    double *radius;         /* owned [P] |x|, ascending */
-    double *response;       /* owned [P] polarisation times solid angle */
-    double *background;     /* owned [P] photons; zeros where there is none */
+    int64_t panel_ny, panel_nx; /* pixels of one panel of the detector, rows and columns */
+    int64_t n_pixel;            /* P */
+    int64_t *pixel;             /* owned [P] index into the detector's pixels */
+    double *x;                  /* owned [P][3] detector frame, radians */
+    double *radius;             /* owned [P] |x|, ascending */
+    double *response;           /* owned [P] polarisation times solid angle */
+    double *background;         /* owned [P] photons; zeros where there is none */
 };
 
 /* Chooses the grid and the used pixels from the detector and the configuration: limit 0 means the detector's

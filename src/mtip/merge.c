@@ -261,7 +261,7 @@ static enum mtip_status solve_set(struct merger *g, double *a, enum merge_set se
     double *both = NULL;
     const double *chosen = set == MERGE_ODD ? odd : even;
     if (set != MERGE_ALL && !(chosen[0] > 0.0)) {
-        return MTIP_OK; /* a half set without a frame says nothing new: its A stays A0 */
+        return MTIP_OK; /* a half set without a frame: its A stays zero */
     }
     if (set == MERGE_ALL) {
         MTIP_TRY(MEMORY_ALLOC(&both, n_sums, "merging sums"));
@@ -287,9 +287,8 @@ enum mtip_status merger_run(struct merger *g, const struct comm *comm, double *a
     enum mtip_status status = MTIP_OK;
     const int64_t m = g->geometry->grid_size, volume = m * m * m;
     const int64_t n_sums = kernel_count(m) + rhs_count(m);
-    for (int set = 1; set < MERGE_SETS; set++) {
-        memcpy(a + set * volume, a, (size_t)volume * sizeof *a);
-    }
+    /* The half sets are pulled toward nothing: a common A0 would make them agree where neither has data. */
+    memset(a + volume, 0, (size_t)((MERGE_SETS - 1) * volume) * sizeof *a);
     MTIP_TRY(comm_agree(comm, sum_frames(g, quaternions, fluence, model, n_use)));
     MTIP_TRY(comm_allreduce_sum(comm, g->sums_host, 2 * n_sums));
     for (int set = 0; set < MERGE_SETS && status == MTIP_OK; set++) {

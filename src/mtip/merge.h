@@ -43,7 +43,7 @@ enum mtip_status merger_plan_memory(struct memory_plan *plan, const struct backe
 
 /* Sums and solves. Collective, and agrees: all ranks fail together.
  *   a            host [MERGE_SETS][M][M][M], FFT order. In, on every rank: a[MERGE_ALL] is the previous A, toward
- *                which all three systems are pulled. Out, on rank 0: the three solutions (the others'
+ *                which the system of all frames is pulled (the half sets toward zero). Out, on rank 0: the three solutions (the others'
  *                arrays are workspace)
  *   quaternions  host [n][4], fluence host [n]; frames of fluence <= 0 are left out
  *   model        host [P], m_p > 0

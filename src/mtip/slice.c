@@ -175,38 +175,48 @@ static void half_modes(void *modes, const double *a, int64_t m, enum nufft_preci
     }
 }
 
-enum mtip_status slicer_set_model(struct slicer *slicer, const double *autocorrelation,
-                                  const double *model, double floor)
+enum mtip_status slicer_set_autocorrelation(struct slicer *slicer, const double *autocorrelation)
 {
     enum mtip_status status = MTIP_OK;
-    const int64_t m = slicer->geometry->grid_size, n_pixel = slicer->geometry->n_pixel;
+    const int64_t m = slicer->geometry->grid_size;
     const int64_t n_modes = m * m * ((m + 1) / 2);
     const size_t mode_size = 2 * slicer_item_size(slicer->precision);
     void *modes = NULL;
+
+    MTIP_TRY(memory_alloc(&modes, n_modes, mode_size, "slice modes"));
+    half_modes(modes, autocorrelation, m, slicer->precision);
+    MTIP_TRY(backend_upload(slicer->backend, slicer->modes, modes, (size_t)n_modes * mode_size));
+    MTIP_TRY(nufft_plan_prepare(slicer->plan, slicer->modes));
+    /* the upload reads a host array that goes away here */
+    MTIP_TRY(backend_synchronize(slicer->backend));
+
+cleanup:
+    memory_free(&modes);
+    return status;
+}
+
+enum mtip_status slicer_set_isotropic(struct slicer *slicer, const double *model, double floor)
+{
+    enum mtip_status status = MTIP_OK;
+    const int64_t n_pixel = slicer->geometry->n_pixel;
     double *log_model = NULL;
 
     if (!(floor > 0.0)) {
         MTIP_FAIL(MTIP_ERR_DATA,
                   "the model intensity is zero everywhere: there is nothing to match");
     }
-    MTIP_TRY(memory_alloc(&modes, n_modes, mode_size, "slice modes"));
     MTIP_TRY(MEMORY_ALLOC(&log_model, n_pixel, "pixel model"));
-    half_modes(modes, autocorrelation, m, slicer->precision);
     for (int64_t p = 0; p < n_pixel; p++) {
         slicer->model[p] = model[p];
         log_model[p] = log(model[p]);
     }
     slicer->floor = floor;
-    MTIP_TRY(backend_upload(slicer->backend, slicer->modes, modes, (size_t)n_modes * mode_size));
     MTIP_TRY(backend_upload(slicer->backend, slicer->log_model, log_model,
                             (size_t)n_pixel * sizeof *log_model));
-    MTIP_TRY(nufft_plan_prepare(slicer->plan, slicer->modes));
-    /* the uploads read host arrays that go away here */
     MTIP_TRY(backend_synchronize(slicer->backend));
 
 cleanup:
     memory_free(&log_model);
-    memory_free(&modes);
     return status;
 }
 

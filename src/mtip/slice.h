@@ -42,12 +42,13 @@ enum mtip_status slicer_plan_memory(struct memory_plan *plan, const struct backe
 /* Bytes of one value of a slice. */
 size_t slicer_item_size(enum nufft_precision precision);
 
-/* Gives the model.
- *   autocorrelation  host [M][M][M], FFT order (origin at index 0), real and even
- *   model            host [P], isotropic model m_p > 0 at the used pixels
- *   floor            > 0, smallest intensity of a slice */
-enum mtip_status slicer_set_model(struct slicer *slicer, const double *autocorrelation,
-                                  const double *model, double floor) MTIP_NODISCARD;
+/* Gives the autocorrelation: host [M][M][M], FFT order (origin at index 0), real and even. */
+enum mtip_status slicer_set_autocorrelation(struct slicer *slicer,
+                                            const double *autocorrelation) MTIP_NODISCARD;
+
+/* Gives the isotropic model, host [P], m_p > 0, and the floor of slices, > 0. */
+enum mtip_status slicer_set_isotropic(struct slicer *slicer, const double *model,
+                                      double floor) MTIP_NODISCARD;
 
 /* Intensities before the floor: values, backend memory, [R][n_use] of the slicer's precision;
  * quaternions host [R][4]. */

@@ -1,0 +1,390 @@
+/* generation.c - one generation: orient, merge, phase. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/rng.h"
+#include "mtip/merge_ops.h"
+#include "mtip/model.h"
+#include "mtip/orient.h"
+#include "mtip/reconstruct.h"
+#include "mtip/resolution.h"
+
+#define PI 3.14159265358979323846264338327950288
+
+/* Slices are never lower than this part of the largest isotropic intensity: what a pixel that should be
+ * dark may still hold. */
+#define SLICE_FLOOR 1e-6
+
+/* Part of the resolution limit that generation g reaches: a straight march from march_start to 1 over the
+ * first march_end of the generations. */
+static double march(const struct config_run *run, int64_t g)
+{
+    const double steps = run->march_end * (double)run->generations;
+    const double part = steps > 0.0 ? (double)g / steps : 1.0;
+    return fmin(1.0, run->march_start + (1.0 - run->march_start) * part);
+}
+
+static int64_t references_at(const struct config_orientation *orientation, double part)
+{
+    const int64_t n = (int64_t)((double)orientation->references * part * part * part);
+    return n > orientation->references_min ? n : orientation->references_min;
+}
+
+static double mean_over_ranks(const struct comm *comm, double sum, double count,
+                              enum mtip_status *status)
+{
+    double pair[2] = {sum, count};
+    *status = comm_allreduce_sum(comm, pair, 2);
+    return pair[1] > 0.0 ? pair[0] / pair[1] : 0.0;
+}
+
+/* Makes the mean fluence of the frames in use 1 and takes the factor into A, so that the two stay consistent. */
+static enum mtip_status normalise_fluence(struct reconstruction *r)
+{
+    enum mtip_status status = MTIP_OK;
+    const int64_t m = r->geometry.grid_size;
+    double sum = 0.0, count = 0.0;
+    for (int64_t f = 0; f < r->frames.n; f++) {
+        sum += r->fluence[f];
+        count += r->fluence[f] > 0.0 ? 1.0 : 0.0;
+    }
+    const double mean = mean_over_ranks(r->comm, sum, count, &status);
+    if (status == MTIP_OK && !(mean > 0.0)) {
+        status = MTIP_ERROR(MTIP_ERR_DATA, "%s: every frame is blank in the used pixels",
+                            r->config->input.file);
+    }
+    for (int64_t f = 0; f < r->frames.n && status == MTIP_OK; f++) {
+        r->fluence[f] /= mean;
+    }
+    for (int64_t i = 0; i < m * m * m && status == MTIP_OK; i++) {
+        r->a[i] *= mean;
+    }
+    return status;
+}
+
+/* Generation 0 knows nothing: random orientations, fluence from the photons, the isotropic model of the data. */
+static enum mtip_status start_orientations(struct reconstruction *r)
+{
+    enum mtip_status status = MTIP_OK;
+    for (int64_t f = 0; f < r->frames.n; f++) {
+        struct rng rng = rng_stream((uint64_t)r->config->run.seed, RNG_ORIENTATION_INITIAL,
+                                    (uint64_t)(r->frames.first + f), 0);
+        rng_quaternion(&rng, r->quaternions + 4 * f);
+        r->fluence[f] = fmax(r->totals[f], 0.0);
+        r->score[f] = 0.0;
+    }
+    MTIP_TRY(normalise_fluence(r));
+    MTIP_TRY(model_from_frames(r->model, r->comm, &r->frames, &r->geometry, r->fluence,
+                               r->config->merge.weight_floor));
+cleanup:
+    return status;
+}
+
+/* What every rank prepares from A before it slices. */
+static enum mtip_status load_model(struct reconstruction *r)
+{
+    enum mtip_status status = MTIP_OK;
+    double largest = 0.0;
+    MTIP_TRY(slicer_set_autocorrelation(r->slicer, r->a));
+    MTIP_TRY(model_from_slicer(r->model, r->slicer, r->backend, &r->geometry, r->precision,
+                               r->max_rotations, r->config->merge.weight_floor));
+    for (int64_t p = 0; p < r->geometry.n_pixel; p++) {
+        largest = fmax(largest, r->model[p]);
+    }
+    MTIP_TRY(slicer_set_isotropic(r->slicer, r->model, SLICE_FLOOR * largest));
+cleanup:
+    return status;
+}
+
+static enum mtip_status search_orientations(struct reconstruction *r, int64_t g, double part,
+                                            int64_t n_use, struct generation_metrics *metrics)
+{
+    enum mtip_status status = MTIP_OK;
+    const struct config_orientation *orientation = &r->config->orientation;
+    double seconds[2] = {0.0, 0.0};
+    const struct search_options options = {
+        .seed = (uint64_t)r->config->run.seed,
+        .generation = g,
+        .n_references = references_at(orientation, part),
+        /* the finest round pays only once the full resolution is in use */
+        .refine_rounds =
+            part < 1.0 && orientation->refine_rounds > 2 ? 2 : orientation->refine_rounds,
+        .refine_trials = orientation->refine_trials,
+        .n_use = n_use};
+
+    metrics->n_references = options.n_references;
+    double clock = log_seconds();
+    MTIP_TRY(comm_agree(r->comm, load_model(r)));
+    seconds[0] = log_seconds() - clock;
+    MTIP_TRY(search_references(r->search, r->quaternions, &options, seconds, r->log));
+    metrics->seconds_slice = seconds[0];
+    metrics->seconds_match = seconds[1];
+    clock = log_seconds();
+    MTIP_TRY(comm_agree(r->comm, search_refine(r->search, r->quaternions, r->score, r->slice_sum,
+                                               &options, r->log)));
+    metrics->seconds_refine = log_seconds() - clock;
+    for (int64_t f = 0; f < r->frames.n; f++) {
+        r->fluence[f] = r->totals[f] > 0.0 ? r->totals[f] / r->slice_sum[f] : 0.0;
+    }
+    MTIP_TRY(normalise_fluence(r));
+cleanup:
+    return status;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* How far the frames turned since the last generation, and how well they fit. */
+static enum mtip_status orientation_metrics(struct reconstruction *r,
+                                            struct generation_metrics *metrics)
+{
+    enum mtip_status status = MTIP_OK, status_mean = MTIP_OK;
+    const int64_t n = r->frames.n, n_total = r->frames.n_total;
+    const double spacing = orient_spacing(metrics->n_references);
+    double *turn = NULL, *all = NULL;
+    double moved = 0.0, score = 0.0, photons = 0.0;
+
+    status = MEMORY_ALLOC(&turn, n, "turns");
+    if (status == MTIP_OK && r->comm->rank == 0) {
+        status = MEMORY_ALLOC(&all, n_total, "turns");
+    }
+    MTIP_TRY(comm_agree(r->comm, status));
+    for (int64_t f = 0; f < n; f++) {
+        turn[f] = quaternion_angle(r->previous + 4 * f, r->quaternions + 4 * f);
+        moved += turn[f] > spacing ? 1.0 : 0.0;
+        score += r->score[f];
+        photons += r->totals[f];
+    }
+    MTIP_TRY(comm_gather_rows(r->comm, all, turn, n_total, sizeof *turn, 0));
+    metrics->moved_fraction = mean_over_ranks(r->comm, moved, (double)n, &status_mean);
+    MTIP_TRY(status_mean);
+    metrics->log_likelihood = mean_over_ranks(r->comm, score, photons, &status_mean);
+    MTIP_TRY(status_mean);
+    if (r->comm->rank == 0) {
+        qsort(all, (size_t)n_total, sizeof *all, compare_doubles);
+        metrics->median_turn_deg = 0.5 * (all[(n_total - 1) / 2] + all[n_total / 2]) * 180.0 / PI;
+    }
+cleanup:
+    memory_free(&all);
+    memory_free(&turn);
+    return status;
+}
+
+static enum mtip_status merge_frames(struct reconstruction *r, int64_t n_use)
+{
+    const int64_t m = r->geometry.grid_size;
+    const struct config_merge *merge = &r->config->merge;
+    const struct toeplitz_options options = {
+        .radius = fmin(2.0 * r->geometry.particle_radius, 0.5 * (double)m),
+        .regularization = merge->regularization,
+        .iterations = merge->iterations,
+        .tolerance = merge->tolerance};
+    struct toeplitz_metrics solved = {0, 0.0};
+    const enum mtip_status status = merger_run(r->merger, r->comm, r->a, r->quaternions, r->fluence,
+                                               r->model, n_use, &options, &solved);
+    if (status == MTIP_OK) {
+        log_detail(r->log, "  merge: %d iterations, residual %.1e", (int)solved.iterations,
+                   solved.residual);
+    }
+    return status;
+}
+
+/* intensity[M][M][M/2+1] = Fourier transform of the real even autocorrelation; both host, density and the
+ * half spectrum `work` backend memory. */
+static enum mtip_status transform_merged(struct reconstruction *r, double *intensity,
+                                         const double *autocorrelation, double *work_real,
+                                         double *work_half)
+{
+    enum mtip_status status = MTIP_OK;
+    const int64_t m = r->geometry.grid_size, cube[3] = {m, m, m};
+    const int64_t n_half = fft_half_count(cube);
+    const struct merge_ops *ops = merge_ops_of(r->backend->kind);
+    MTIP_TRY(backend_upload(r->backend, work_real, autocorrelation,
+                            (size_t)(m * m * m) * sizeof *work_real));
+    MTIP_TRY(fft_plan_forward(phaser_fft(r->phaser), work_real, work_half));
+    MTIP_TRY(ops->real_part(r->backend, work_real, work_half, n_half, 1.0));
+    MTIP_TRY(
+        backend_download(r->backend, intensity, work_real, (size_t)n_half * sizeof *intensity));
+cleanup:
+    return status;
+}
+
+/* Rank 0: keeps the merged autocorrelations and their intensities. */
+static enum mtip_status keep_merged(struct reconstruction *r)
+{
+    enum mtip_status status = MTIP_OK;
+    const int64_t m = r->geometry.grid_size, cube[3] = {m, m, m};
+    const int64_t volume = m * m * m, n_half = fft_half_count(cube);
+    double *work_real = NULL, *work_half = NULL;
+    memcpy(r->merged, r->a, (size_t)(MERGE_SETS * volume) * sizeof *r->a);
+    MTIP_TRY(BACKEND_ALLOC(r->backend, &work_real, volume, "merged intensity"));
+    MTIP_TRY(BACKEND_ALLOC(r->backend, &work_half, 2 * n_half, "merged intensity"));
+    for (int set = 0; set < MERGE_SETS; set++) {
+        MTIP_TRY(transform_merged(r, r->intensity + set * n_half, r->merged + set * volume,
+                                  work_real, work_half));
+    }
+cleanup:
+    backend_free(r->backend, &work_half);
+    backend_free(r->backend, &work_real);
+    return status;
+}
+
+/* Resolution at which the intensities of the half merges, less their shell means, correlate by 0.5. */
+static enum mtip_status half_resolution(struct reconstruction *r, double *resolution_A)
+{
+    enum mtip_status status = MTIP_OK;
+    const int64_t m = r->geometry.grid_size, cube[3] = {m, m, m};
+    const int64_t n_half = fft_half_count(cube), n_shells = resolution_n_shells(m);
+    double *spectra = NULL, *mean = NULL, *fsc = NULL;
+    MTIP_TRY(MEMORY_ALLOC(&spectra, 4 * n_half, "half-set intensities"));
+    MTIP_TRY(MEMORY_ALLOC(&mean, n_shells, "shell means"));
+    MTIP_TRY(MEMORY_ALLOC(&fsc, n_shells, "shell correlation"));
+    for (int half = 0; half < 2; half++) {
+        const double *intensity = r->intensity + (MERGE_EVEN + half) * n_half;
+        double *spectrum = spectra + 2 * half * n_half;
+        resolution_shell_mean(mean, intensity, r->measured, m);
+        for (int64_t i = 0; i < n_half; i++) {
+            const int64_t row = i / (m / 2 + 1);
+            const int64_t shell = resolution_shell(row / m, row % m, i % (m / 2 + 1), m);
+            spectrum[2 * i] = intensity[i] - (shell >= 0 ? mean[shell] : intensity[i]);
+        }
+    }
+    resolution_fsc_half(fsc, spectra, spectra + 2 * n_half, r->measured, m);
+    /* what lies inside the beamstop, or outside the march, says nothing: shells without a mode in use are
+     * taken as good below the first used one so that the curve starts there */
+    for (int64_t i = 0; i < n_shells && mean[i] == 0.0; i++) {
+        fsc[i] = 1.0;
+    }
+    *resolution_A = resolution_from_fsc(fsc, m, r->geometry.voxel_A, 0.5);
+cleanup:
+    memory_free(&fsc);
+    memory_free(&mean);
+    memory_free(&spectra);
+    return status;
+}
+
+/* Rank 0: phases the merged intensities, warm from the last density, and replaces A by its autocorrelation. */
+static enum mtip_status phase_merged(struct reconstruction *r, int64_t g, double part,
+                                     struct phase_metrics *metrics)
+{
+    enum mtip_status status = MTIP_OK;
+    const int64_t m = r->geometry.grid_size, cube[3] = {m, m, m};
+    const int64_t n_half = fft_half_count(cube), volume = m * m * m;
+    const double radius = r->geometry.particle_radius;
+    double *intensity = NULL, *work = NULL;
+    uint8_t *measured = NULL;
+
+    MTIP_TRY(BACKEND_ALLOC(r->backend, &intensity, n_half, "phasing data"));
+    MTIP_TRY(BACKEND_ALLOC(r->backend, &measured, n_half, "phasing mask"));
+    MTIP_TRY(BACKEND_ALLOC(r->backend, &work, volume, "autocorrelation"));
+    MTIP_TRY(
+        backend_upload(r->backend, intensity, r->intensity, (size_t)n_half * sizeof *intensity));
+    MTIP_TRY(backend_upload(r->backend, measured, r->measured, (size_t)n_half));
+    MTIP_TRY(phaser_set_data(r->phaser, intensity, measured));
+    if (g == 0) {
+        MTIP_TRY(phaser_random_start(r->phaser, (uint64_t)r->config->run.seed, 0, radius,
+                                     r->density, r->support));
+    } else if (part < 1.0) {
+        /* the support is found anew while the resolution grows */
+        MTIP_TRY(phaser_ball(r->phaser, radius + 1.0, r->support));
+    }
+    MTIP_TRY(phaser_run(r->phaser, &r->phase, r->density, r->support, metrics));
+    MTIP_TRY(phaser_autocorrelation(r->phaser, r->density, work));
+    MTIP_TRY(backend_download(r->backend, r->a, work, (size_t)volume * sizeof *r->a));
+cleanup:
+    backend_free(r->backend, &work);
+    backend_free(r->backend, &measured);
+    backend_free(r->backend, &intensity);
+    return status;
+}
+
+static enum mtip_status phase_density(struct reconstruction *r, int64_t g, double part,
+                                      struct generation_metrics *metrics)
+{
+    enum mtip_status status = MTIP_OK;
+    const int64_t m = r->geometry.grid_size;
+    struct phase_metrics phased = {0};
+    if (r->comm->rank == 0) {
+        status = keep_merged(r);
+        if (status == MTIP_OK) {
+            status = half_resolution(r, &metrics->half_resolution_A);
+        }
+        if (status == MTIP_OK) {
+            status = phase_merged(r, g, part, &phased);
+        }
+        metrics->r_factor = phased.r_factor;
+    }
+    MTIP_TRY(comm_agree(r->comm, status));
+    MTIP_TRY(comm_broadcast(r->comm, r->a, (size_t)(m * m * m) * sizeof *r->a, 0));
+cleanup:
+    return status;
+}
+
+/* Modes that the pixels in use reach: from the innermost pixel (half a grid step inside it) to `radius`; the mean
+ * itself is never measured. */
+static void set_measured(struct reconstruction *r, double radius)
+{
+    const int64_t m = r->geometry.grid_size;
+    const double step = (double)m / (2.0 * PI);
+    const double inner = r->geometry.radius[0] * step - 0.5;
+    phase_mask_shells(r->measured, m, fmax(0.5, inner), radius * step);
+}
+
+enum mtip_status generation_run(struct reconstruction *r, int64_t g)
+{
+    enum mtip_status status = MTIP_OK;
+    struct generation_metrics metrics = {0};
+    const double part = march(&r->config->run, g);
+    const double radius = fmax(part * PI, r->geometry.radius[0]) * (1.0 + 1e-9);
+    const int64_t n_use = geometry_pixels_within(&r->geometry, radius);
+
+    metrics.resolution_A = r->geometry.limit_A * PI / radius;
+    frames_totals(r->totals, &r->frames, n_use);
+    memcpy(r->previous, r->quaternions, (size_t)(4 * r->frames.n) * sizeof *r->quaternions);
+    if (g == 0) {
+        MTIP_TRY(start_orientations(r));
+    } else {
+        MTIP_TRY(search_orientations(r, g, part, n_use, &metrics));
+        MTIP_TRY(orientation_metrics(r, &metrics));
+    }
+    set_measured(r, radius);
+    double clock = log_seconds();
+    MTIP_TRY(merge_frames(r, n_use));
+    metrics.seconds_merge = log_seconds() - clock;
+    clock = log_seconds();
+    MTIP_TRY(phase_density(r, g, part, &metrics));
+    metrics.seconds_phase = log_seconds() - clock;
+    if (r->comm->rank == 0) {
+        r->metrics[g] = metrics;
+    }
+cleanup:
+    return status;
+}
+
+void generation_log_titles(struct log *log)
+{
+    log_info(log, "%3s %7s %6s %9s %6s %7s %6s %7s | %6s %6s %6s %6s %6s", "gen", "d (A)", "refs",
+             "logL/ph", "moved", "turn", "R", "half(A)", "slice", "match", "refine", "merge",
+             "phase");
+}
+
+void generation_log_row(struct log *log, int64_t g, const struct generation_metrics *t)
+{
+    if (t->n_references == 0) {
+        log_info(log, "%3d %7.2f %6s %9s %6s %7s %6.3f %7.2f | %6s %6s %6s %6.2f %6.2f", (int)g,
+                 t->resolution_A, "-", "-", "-", "-", t->r_factor, t->half_resolution_A, "-", "-",
+                 "-", t->seconds_merge, t->seconds_phase);
+        return;
+    }
+    log_info(
+        log,
+        "%3d %7.2f %6d %9.4f %5.1f%% %6.2f\xc2\xb0 %6.3f %7.2f | %6.2f %6.2f %6.2f %6.2f %6.2f",
+        (int)g, t->resolution_A, (int)t->n_references, t->log_likelihood, 100.0 * t->moved_fraction,
+        t->median_turn_deg, t->r_factor, t->half_resolution_A, t->seconds_slice, t->seconds_match,
+        t->seconds_refine, t->seconds_merge, t->seconds_phase);
+}
