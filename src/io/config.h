@@ -1,7 +1,7 @@
 /* config.h - the configuration of a run: one table gives every key its type, range, default, unit
  * and help; a libconfig file and --set options fill it; anything unknown is an error.
  *
- * The table is CONFIG_KEY_LIST in config_keys.c; help texts, the commented configuration file and
+ * The table is config_keys in config_keys.c; help texts, the commented configuration file and
  * the copy kept in a result are all written from it.
  */
 #ifndef MTIP_IO_CONFIG_H
@@ -115,7 +115,8 @@ struct config {
 
 /* Fills `config` with the defaults, then the file at `path` (NULL = none), then the `n_sets` options
  * "group.key=value" in order. Relative paths in the file are taken from the file's directory, those
- * of options from the working directory. Errors MTIP_ERR_CONFIG or MTIP_ERR_FILE name file, line (or
+ * of options from the working directory. A smaller orientation.references lowers the default of
+ * references_min, and the other way round. Errors MTIP_ERR_CONFIG or MTIP_ERR_FILE name file, line (or
  * option), key, what is allowed, and for an unknown key the nearest known one. Not collective: rank
  * 0 loads and the struct, which is plain data, is broadcast. */
 enum mtip_status config_load(struct config *config, const char *path, int n_sets,
@@ -125,8 +126,13 @@ enum mtip_status config_load(struct config *config, const char *path, int n_sets
  * default, unit, range and help, for --help. */
 void config_print_help(FILE *out, const char *const *groups);
 
-/* Writes a complete libconfig file with these values; each key under its help as a comment when `comments`. */
-void config_write(FILE *out, const struct config *config, int comments);
+/* Writes a complete libconfig file with these values, which loads to the same values again; each key
+ * under its help as a comment when `comments`. (Not called config_write: libconfig has that name.) */
+void config_print(FILE *out, const struct config *config, int comments);
+#define config_write config_print
+
+/* The same as text, without comments. *text is owned by the caller (memory_free). */
+enum mtip_status config_to_text(char **text, const struct config *config) MTIP_NODISCARD;
 
 #ifdef __cplusplus
 }

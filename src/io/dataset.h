@@ -19,7 +19,8 @@ struct detector {
     int64_t n_pixel;
     double *s;     /* owned [P][3], scattering vector / 2 pi, 1/A, detector frame (beam along z) */
     uint8_t *mask; /* owned [P], 1 = use */
-    double *response;    /* owned [P], polarisation times solid angle, mean 1 over used pixels */
+    double *
+        response; /* owned [P], polarisation times solid angle, mean 1 over used pixels; > 0 there */
     double *background;  /* owned [P], mean photons a pixel, NULL = none */
     double wavelength_A; /* 0 = not known */
 };
@@ -27,13 +28,15 @@ struct detector {
 struct dataset_options {
     const char *detector_file; /* NULL or "" = none */
     double wavelength_A;       /* 0 = from the file */
-    int64_t bin; /* 0 or 1 = no binning; bin x bin pixels are summed, positions averaged; a
-                                  binned pixel is used when all of its pixels are */
+    int64_t bin; /* 0 or 1 = no binning; bin x bin pixels of a panel are summed, positions and
+                    responses averaged, backgrounds summed; a binned pixel is used when all of its
+                    pixels are; rows and columns left over at the far edges are dropped */
 };
 
 struct dataset;
 
-/* Opens a frames file and reads its geometry. Not collective: rank 0 alone opens it. options NULL = defaults.
+/* Opens a frames file and reads its geometry. Pixels whose position is not finite or whose response is
+ * zero are taken out of the mask. Not collective: rank 0 alone opens it. options NULL = defaults.
  * Errors name the file and the dataset: MTIP_ERR_FILE (missing, unreadable), MTIP_ERR_FORMAT (not
  * HDF5, truncated, dataset missing or of the wrong shape), MTIP_ERR_DATA (zero frames, no usable pixel). */
 enum mtip_status dataset_open(struct dataset **dataset, const char *path,
@@ -58,8 +61,9 @@ enum mtip_status dataset_read_orientations(const struct dataset *dataset,
 enum mtip_status dataset_read_fluence(const struct dataset *dataset,
                                       double *fluence) MTIP_NODISCARD;
 
-/* Checksum that names the input in a result: XXH-like 64-bit digest or SHA-256 of size, head and tail of the
- * file, as hexadecimal text (buffer of 65 bytes). */
+/* Checksum that names the input in a result, as 64 hexadecimal digits: SHA-256 of the whole file up to
+ * 64 MiB (what sha256sum prints); of a larger one, SHA-256 of its size (8 bytes, little-endian), then its first, middle and last
+ * 16 MiB (from offsets 0, (size - 16 MiB) / 2 and size - 16 MiB). */
 enum mtip_status dataset_checksum(char text[65], const char *path) MTIP_NODISCARD;
 
 /* Frees the arrays of a detector and zeroes it. */
@@ -69,14 +73,19 @@ void detector_release(struct detector *detector);
 
 struct dataset_writer;
 
-/* Creates path under a temporary name; dataset_writer_finish renames it, destroying the writer
+/* frames files get: intensities, pixel_position_reciprocal (1/m), pixel_index_map, mask, response,
+ * background, and per frame orientations and fluence (NaN where none was given).
+ *
+ * Creates path under a temporary name; dataset_writer_finish renames it, destroying the writer
  * before that removes it. Geometry is written from `detector` (borrowed during the call). */
 enum mtip_status dataset_writer_create(struct dataset_writer **writer, const char *path,
                                        const struct detector *detector, int64_t n_frames,
                                        int integer_photons) MTIP_NODISCARD;
 
 /* Frames first .. first + count - 1: frames [count][P]; quaternions [count][4] and fluence [count]
- * may be NULL. integer_photons writers store uint32 or smaller, others float. */
+ * may be NULL. integer_photons writers store uint32 (shuffled and compressed: small
+ * counts cost no more than in a smaller type) and refuse values that are not whole numbers from 0 to 2^32 - 1; others
+ * store float32. */
 enum mtip_status dataset_writer_put(struct dataset_writer *writer, int64_t first, int64_t count,
                                     const float *frames, const double *quaternions,
                                     const double *fluence) MTIP_NODISCARD;
