@@ -193,11 +193,15 @@ $(HC_PRODUCT): $(HC_OBJECTS)
 	$(call say,AR,$@)
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && ar rcs $@ $^
-# Kernels of the layer's own tests lie beside their program: NAME.c and NAME.cu.
-$(HC)/selftest/%: $(HC_C)/tests/hostcuda/kernels/%.o $(HC)/tests/hostcuda/kernels/%.cu.o $(HC_LAYER)
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)
-	$(Q)$(HC_LINK_$(HC_MODE)) -o $@ $(filter %.o,$^) $(HC_LDLIBS) $(HC_MPI_LIBS)
+# The layer's own tests: NAME.c with its kernels, where it has some, in NAME.cu.
+define hc_selftest
+$(HC)/selftest/$(1): $(HC_C)/tests/hostcuda/kernels/$(1).o \
+    $(patsubst %.cu,$(HC)/%.cu.o,$(wildcard tests/hostcuda/kernels/$(1).cu)) $(HC_LAYER)
+	@mkdir -p $$(@D)
+	$$(call say,LINK,$$@)
+	$(Q)$$(HC_LINK_$(HC_MODE)) -o $$@ $$(filter %.o,$$^) $$(HC_LDLIBS) $$(HC_MPI_LIBS)
+endef
+$(foreach t,$(notdir $(HC_SELFTESTS)),$(eval $(call hc_selftest,$(t))))
 $(HC)/tests/cuda_%: $(HC_C)/tests/cuda_%.o $(HC_SUPPORT) $(HC_PRODUCT) $(HC_LAYER)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
