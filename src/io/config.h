@@ -129,7 +129,6 @@ void config_print_help(FILE *out, const char *const *groups);
 /* Writes a complete libconfig file with these values, which loads to the same values again; each key
  * under its help as a comment when `comments`. (Not called config_write: libconfig has that name.) */
 void config_print(FILE *out, const struct config *config, int comments);
-#define config_write config_print
 
 /* The same as text, without comments. *text is owned by the caller (memory_free). */
 enum mtip_status config_to_text(char **text, const struct config *config) MTIP_NODISCARD;

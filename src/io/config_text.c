@@ -91,6 +91,12 @@ void config_print(FILE *out, const struct config *config, int comments)
 {
     char value[CONFIG_VALUE_TEXT_SIZE];
     char text[768];
+    if (comments) {
+        fprintf(out,
+                "# Configuration of mtip (libconfig). Every key may be left out; relative paths "
+                "start at the folder\n# of this file. On the command line: --set "
+                "group.key=value.\n\n");
+    }
     for (int i = 0; i < config_n_keys; i++) {
         const struct config_key *key = &config_keys[i];
         const int opens = i == 0 || strcmp(key->group, config_keys[i - 1].group) != 0;
