@@ -1,0 +1,137 @@
+/* nufft_cpu.h - private to the CPU backend: its state, and the tables of vectorised kernels.
+ *
+ * Tiles: the fine grid is cut into tiles of tile_size cells; the points of a tile are contiguous after the sort,
+ * in the order of their cells. A tile's points touch only its padded copy (tile_size + width - 1 cells an axis),
+ * which stays in the L2 cache: it is zeroed, spread to, and added to the grid, or filled from the grid and
+ * interpolated from. Element 0 of the copy is the grid cell tile_start + 1, because a point of cell c has the taps
+ * c+1, c+2, ... Tiles with many points are cut into parts (tasks), each with its own copy.
+ *
+ * No write conflicts, the same bits for every number of threads: tiles of one colour do not overlap, colours run one
+ * after the other, and the parts of a tile are added in their order.
+ */
+#ifndef MTIP_NUFFT_NUFFT_CPU_H
+#define MTIP_NUFFT_NUFFT_CPU_H
+
+#include <stdatomic.h>
+
+#include "nufft/nufft_ops.h"
+
+/* Points spread or interpolated in one call of a kernel; see nufft_cpu_kernels_impl.h. Sizes of arrays are in values of
+ * the plan's precision (a complex number is two). */
+struct nufft_cpu_job {
+    const void *s[3];       /* [n_points] 8 f on each axis (NUFFT_SUBINTERVALS f) */
+    const uint32_t *offset; /* [n_points] first tap of a point in the tile */
+    const uint32_t *order;  /* [n_points] the user's index of a sorted point */
+    const void *table[3];   /* kernel tables of the axes, lanes as the kernels want them */
+    int64_t begin;          /* points begin .. end-1 */
+    int64_t end;
+    void *tile;            /* [count][tile_vector] */
+    int64_t tile_row;      /* from one row (y) to the next */
+    int64_t tile_plane;    /* from one plane (z) to the next */
+    int64_t tile_vector;   /* from one vector to the next */
+    const void *strengths; /* spread: [count][strengths_vector] */
+    void *values;          /* interpolate: the same */
+    int64_t strengths_vector;
+    int64_t count; /* vectors */
+};
+
+typedef void nufft_cpu_kernel(const struct nufft_cpu_job *job);
+
+/* Kernels of one instruction set and precision. */
+struct nufft_cpu_kernels {
+    const char *name;
+    int lanes; /* values in a vector */
+    /* [0 = real data, 1 = complex][dimension-1][width]; NULL where there is none */
+    nufft_cpu_kernel *spread[2][3][NUFFT_MAX_WIDTH + 1];
+    nufft_cpu_kernel *interpolate[2][3][NUFFT_MAX_WIDTH + 1];
+    void (*add)(void *to, const void *from, int64_t n); /* to[i] += from[i] */
+};
+
+/* NULL where the compiler does not target the instruction set. */
+const struct nufft_cpu_kernels *nufft_cpu_kernels_portable(enum nufft_precision precision);
+const struct nufft_cpu_kernels *nufft_cpu_kernels_avx2(enum nufft_precision precision);
+const struct nufft_cpu_kernels *nufft_cpu_kernels_avx512(enum nufft_precision precision);
+
+/* The best that this processor runs. */
+const struct nufft_cpu_kernels *nufft_cpu_kernels_choose(enum nufft_precision precision);
+
+/* Vectors along x, and taps along x: as many as fill them. `components` is 1 real, 2 complex. */
+static inline int nufft_cpu_x_vectors(int width, int components, int lanes)
+{
+    return (width * components + lanes - 1) / lanes;
+}
+static inline int nufft_cpu_x_width(int width, int components, int lanes, int most)
+{
+    const int taps = nufft_cpu_x_vectors(width, components, lanes) * lanes / components;
+    return taps < most ? taps : most;
+}
+/* Most taps in single precision: more would not lower the error. */
+#define NUFFT_CPU_FLOAT_WIDTH 8
+
+#define NUFFT_CPU_MAX_COLOURS 27
+
+/* Part of a tile's points; `part` counts within the tile. */
+struct nufft_cpu_task {
+    int64_t begin;
+    int64_t end;
+    int64_t tile;
+    int64_t part;
+};
+
+struct nufft_cpu_fft;
+
+struct nufft_cpu_state {
+    const struct nufft_cpu_kernels *kernels; /* static */
+    int n_threads;
+    int components;   /* values of a strength or grid cell: 1 real, 2 complex */
+    size_t real_size; /* bytes of a value */
+    void *table[3];   /* owned or equal to an earlier one, see nufft_cpu.c */
+
+    int64_t tile_size[3];
+    int64_t tile_count[3];
+    int64_t n_tiles;
+    int64_t tile_cells; /* largest number of cells in a tile */
+    int64_t tile_row;   /* padded copy, in values */
+    int64_t tile_plane;
+    int64_t tile_vector;
+    void *tile; /* owned [n_threads][batch][tile_vector] */
+
+    int64_t capacity;             /* points the next arrays have room for */
+    void *s[3];                   /* owned, see nufft_cpu_job */
+    uint32_t *offset;             /* owned */
+    uint32_t *order;              /* owned */
+    int64_t *tile_begin;          /* owned [n_tiles + 1] */
+    uint32_t *histogram;          /* owned, work space of the sort */
+    struct nufft_cpu_task *tasks; /* owned [task_capacity] */
+    int64_t task_capacity;
+    int64_t n_tasks;
+    int64_t colour_begin[NUFFT_CPU_MAX_COLOURS + 1]; /* tasks of a colour */
+    int n_colours;
+    atomic_llong *turn; /* owned [n_tiles]: the part whose turn it is to be added */
+
+    struct nufft_cpu_fft *fft; /* owned */
+};
+
+/* nufft_cpu_points.c: tiles and points. */
+void nufft_cpu_tiles_design(const struct nufft_plan *plan, struct nufft_cpu_state *state);
+enum mtip_status nufft_cpu_points_create(struct nufft_plan *plan) MTIP_NODISCARD;
+void nufft_cpu_points_destroy(struct nufft_cpu_state *state);
+enum mtip_status nufft_cpu_set_points(struct nufft_plan *plan, int64_t n, const void *x,
+                                      const void *y, const void *z) MTIP_NODISCARD;
+
+/* nufft_cpu_spread.c: the tile loops. */
+enum mtip_status nufft_cpu_spread(struct nufft_plan *plan, const void *strengths,
+                                  int64_t count) MTIP_NODISCARD;
+enum mtip_status nufft_cpu_interpolate(struct nufft_plan *plan, void *strengths,
+                                       int64_t count) MTIP_NODISCARD;
+
+/* nufft_cpu_fft.c: pruned FFTs with correction. */
+enum mtip_status nufft_cpu_fft_create(struct nufft_plan *plan) MTIP_NODISCARD;
+void nufft_cpu_fft_destroy(struct nufft_plan *plan);
+size_t nufft_cpu_fft_memory(const struct nufft_plan *plan, int n_threads);
+enum mtip_status nufft_cpu_grid_to_modes(struct nufft_plan *plan, void *modes,
+                                         int64_t count) MTIP_NODISCARD;
+enum mtip_status nufft_cpu_modes_to_grid(struct nufft_plan *plan, const void *modes,
+                                         int64_t count) MTIP_NODISCARD;
+
+#endif

@@ -1,0 +1,190 @@
+/* nufft_cpu_spread.c - CPU backend: the loops over tiles, for spreading and for interpolation. */
+#include <omp.h>
+#include <string.h>
+
+#include "nufft/nufft_cpu.h"
+
+/* The tile as a box of the grid. */
+struct box {
+    int64_t start[3]; /* grid cell of element 0, folded */
+    int64_t size[3];  /* padded cells that hold data */
+};
+
+static struct box tile_box(const struct nufft_plan *plan, int64_t tile)
+{
+    const struct nufft_cpu_state *state = plan->state;
+    struct box box;
+    for (int a = 0; a < 3; a++) {
+        const int64_t nf = plan->axis[a].nf;
+        const int64_t index = tile % state->tile_count[a];
+        tile /= state->tile_count[a];
+        int64_t cells = nf - index * state->tile_size[a];
+        if (cells > state->tile_size[a]) {
+            cells = state->tile_size[a];
+        }
+        /* Axes beyond the dimension have one cell and one tap, at 0. */
+        const int64_t first = a < plan->dimension ? 1 : 0;
+        box.start[a] = (index * state->tile_size[a] + first) % nf;
+        box.size[a] = cells + plan->axis[a].width - 1;
+    }
+    return box;
+}
+
+enum direction { GRID_TO_TILE, TILE_TO_GRID };
+
+/* Copies a row of the grid to the tile, or adds a row of the tile to the grid; the row wraps around. */
+static void move_row(const struct nufft_cpu_state *state, enum direction direction, char *grid,
+                     char *tile, int64_t start, int64_t cells, int64_t nf)
+{
+    const size_t cell = state->real_size * (size_t)state->components;
+    while (cells > 0) {
+        const int64_t run = cells < nf - start ? cells : nf - start;
+        char *g = grid + (size_t)start * cell;
+        if (direction == GRID_TO_TILE) {
+            memcpy(tile, g, (size_t)run * cell);
+        } else {
+            state->kernels->add(g, tile, run * state->components);
+        }
+        tile += (size_t)run * cell;
+        cells -= run;
+        start = 0;
+    }
+}
+
+static void move_tile(const struct nufft_plan *plan, enum direction direction, char *tile,
+                      const struct box *box, int64_t vector)
+{
+    const struct nufft_cpu_state *state = plan->state;
+    const size_t cell = state->real_size * (size_t)state->components;
+    char *grid = (char *)plan->grid + (size_t)(vector * plan->grid_vector) * cell;
+    for (int64_t z = 0; z < box->size[2]; z++) {
+        const int64_t gz = (box->start[2] + z) % plan->axis[2].nf;
+        for (int64_t y = 0; y < box->size[1]; y++) {
+            const int64_t gy = (box->start[1] + y) % plan->axis[1].nf;
+            const int64_t row = (gz * plan->axis[1].nf + gy) * plan->grid_row;
+            move_row(state, direction, grid + (size_t)row * cell,
+                     tile +
+                         (size_t)(z * state->tile_plane + y * state->tile_row) * state->real_size,
+                     box->start[0], box->size[0], plan->axis[0].nf);
+        }
+    }
+}
+
+static struct nufft_cpu_job make_job(const struct nufft_plan *plan, int64_t count)
+{
+    const struct nufft_cpu_state *state = plan->state;
+    struct nufft_cpu_job job = {.offset = state->offset,
+                                .order = state->order,
+                                .tile_row = state->tile_row,
+                                .tile_plane = state->tile_plane,
+                                .tile_vector = state->tile_vector,
+                                .strengths_vector = plan->n_points * state->components,
+                                .count = count};
+    for (int a = 0; a < 3; a++) {
+        job.s[a] = state->s[a];
+        job.table[a] = state->table[a];
+    }
+    return job;
+}
+
+static nufft_cpu_kernel *choose_kernel(const struct nufft_plan *plan, int spread)
+{
+    const struct nufft_cpu_state *state = plan->state;
+    const int d = plan->dimension - 1;
+    /* In 1-D the kernels are named by the width that x was widened from; any that fills the same vectors will do. */
+    const int width = plan->axis[d].width;
+    return spread ? state->kernels->spread[state->components - 1][d][width]
+                  : state->kernels->interpolate[state->components - 1][d][width];
+}
+
+static void clear_grid(const struct nufft_plan *plan, int64_t count)
+{
+    const struct nufft_cpu_state *state = plan->state;
+    const size_t row = state->real_size * (size_t)(state->components * plan->grid_row);
+    const int64_t rows = count * plan->axis[2].nf * plan->axis[1].nf;
+    char *grid = plan->grid;
+    if (plan->dimension == 1) {
+        memset(grid, 0, (size_t)rows * row);
+        return;
+    }
+#pragma omp parallel for num_threads(state->n_threads) schedule(static)
+    for (int64_t r = 0; r < rows; r++) {
+        memset(grid + (size_t)r * row, 0, row);
+    }
+}
+
+static void spread_task(const struct nufft_plan *plan, nufft_cpu_kernel *kernel,
+                        struct nufft_cpu_job *job, const struct nufft_cpu_task *task)
+{
+    struct nufft_cpu_state *state = plan->state;
+    const struct box box = tile_box(plan, task->tile);
+    memset(job->tile, 0, state->real_size * (size_t)(job->count * state->tile_vector));
+    job->begin = task->begin;
+    job->end = task->end;
+    kernel(job);
+    while (atomic_load_explicit(&state->turn[task->tile], memory_order_acquire) != task->part) {
+        /* An earlier part of the tile was started before this one and will end. */
+    }
+    for (int64_t v = 0; v < job->count; v++) {
+        move_tile(plan, TILE_TO_GRID,
+                  (char *)job->tile + state->real_size * (size_t)(v * state->tile_vector), &box, v);
+    }
+    atomic_store_explicit(&state->turn[task->tile], task->part + 1, memory_order_release);
+}
+
+static char *thread_tile(const struct nufft_plan *plan)
+{
+    const struct nufft_cpu_state *state = plan->state;
+    return (char *)state->tile +
+           state->real_size * (size_t)(omp_get_thread_num() * plan->batch * state->tile_vector);
+}
+
+enum mtip_status nufft_cpu_spread(struct nufft_plan *plan, const void *strengths, int64_t count)
+{
+    struct nufft_cpu_state *state = plan->state;
+    nufft_cpu_kernel *kernel = choose_kernel(plan, 1);
+    clear_grid(plan, count);
+    for (int64_t t = 0; t < state->n_tiles; t++) {
+        atomic_store_explicit(&state->turn[t], 0, memory_order_relaxed);
+    }
+#pragma omp parallel num_threads(state->n_threads)
+    {
+        struct nufft_cpu_job job = make_job(plan, count);
+        job.strengths = strengths;
+        job.tile = thread_tile(plan);
+        for (int c = 0; c < state->n_colours; c++) {
+            /* monotonic: parts of a tile are started in their order */
+#pragma omp for schedule(monotonic : dynamic, 1)
+            for (int64_t t = state->colour_begin[c]; t < state->colour_begin[c + 1]; t++) {
+                spread_task(plan, kernel, &job, &state->tasks[t]);
+            }
+        }
+    }
+    return MTIP_OK;
+}
+
+enum mtip_status nufft_cpu_interpolate(struct nufft_plan *plan, void *strengths, int64_t count)
+{
+    struct nufft_cpu_state *state = plan->state;
+    nufft_cpu_kernel *kernel = choose_kernel(plan, 0);
+#pragma omp parallel num_threads(state->n_threads)
+    {
+        struct nufft_cpu_job job = make_job(plan, count);
+        job.values = strengths;
+        job.tile = thread_tile(plan);
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t t = 0; t < state->n_tasks; t++) {
+            const struct nufft_cpu_task *task = &state->tasks[t];
+            const struct box box = tile_box(plan, task->tile);
+            for (int64_t v = 0; v < count; v++) {
+                move_tile(plan, GRID_TO_TILE,
+                          (char *)job.tile + state->real_size * (size_t)(v * state->tile_vector),
+                          &box, v);
+            }
+            job.begin = task->begin;
+            job.end = task->end;
+            kernel(&job);
+        }
+    }
+    return MTIP_OK;
+}

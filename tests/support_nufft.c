@@ -1,0 +1,246 @@
+/* support_nufft.c - direct sums and data for the NUFFT tests. */
+#include "nufft_support.h"
+
+#include <complex.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/rng.h"
+
+#define PI 3.14159265358979323846
+
+static double rounded(double x, enum nufft_precision precision)
+{
+    return precision == NUFFT_FLOAT ? (double)(float)x : x;
+}
+
+static double coordinate(struct rng *rng, const struct nufft_case *c, int axis)
+{
+    const double uniform = PI * (2.0 * rng_uniform(rng) - 1.0);
+    switch (c->layout) {
+    case LAYOUT_UNIFORM:
+        return uniform;
+    case LAYOUT_CLUSTERED:
+        return rng_bits(rng) % 8 == 0 ? uniform : 2.0 + 0.002 * uniform;
+    case LAYOUT_GRID_LINES: {
+        /* Multiples of the coarse grid's spacing, the ends of the period, and their neighbours. */
+        const int64_t n = c->n_modes[axis] > 0 ? c->n_modes[axis] : 8;
+        double x = 2.0 * PI * (double)(rng_bits(rng) % (2 * n + 1)) / (double)(2 * n) - PI;
+        x = rng_bits(rng) % 8 == 0 ? PI : x;
+        const uint32_t which = rng_bits(rng) % 3;
+        if (c->precision == NUFFT_FLOAT) {
+            return which == 0 ? x : (double)nextafterf((float)x, which == 1 ? 9.0F : -9.0F);
+        }
+        return which == 0 ? x : nextafter(x, which == 1 ? 9.0 : -9.0);
+    }
+    case LAYOUT_FAR:
+        return uniform + 2.0 * PI * ((double)(rng_bits(rng) % 41) - 20.0);
+    }
+    return 0.0;
+}
+
+static double *numbers(struct rng *rng, int64_t n, enum nufft_precision precision)
+{
+    double *x = malloc(sizeof *x * (size_t)(n + 1));
+    for (int64_t i = 0; i < n; i++) {
+        x[i] = rounded(rng_normal(rng), precision);
+    }
+    return x;
+}
+
+static int64_t vectors_of(const struct nufft_case *c)
+{
+    return c->n_vectors > 0 ? c->n_vectors : 1;
+}
+
+void nufft_data_make(struct nufft_data *data, const struct nufft_case *c)
+{
+    struct rng rng = rng_stream(1, RNG_TEST, (uint64_t)c->n_points, (uint64_t)c->dimension);
+    memset(data, 0, sizeof *data);
+    data->stored = c->type == 3 ? c->n_targets : 1;
+    for (int a = 0; a < c->dimension; a++) {
+        data->x[a] = malloc(sizeof(double) * (size_t)(c->n_points + 1));
+        for (int64_t j = 0; j < c->n_points; j++) {
+            data->x[a][j] = rounded(coordinate(&rng, c, a), c->precision);
+        }
+        if (c->type == 3) {
+            data->s[a] = malloc(sizeof(double) * (size_t)(c->n_targets + 1));
+            for (int64_t l = 0; l < c->n_targets; l++) {
+                const double half = 0.5 * (double)c->n_modes[a];
+                data->s[a][l] = rounded(half * (2.0 * rng_uniform(&rng) - 1.0) + 3.0, c->precision);
+            }
+        } else {
+            data->stored *= a == 0 && c->real_data ? c->n_modes[0] / 2 + 1 : c->n_modes[a];
+        }
+    }
+    data->values = vectors_of(c) * c->n_points * (c->real_data ? 1 : 2);
+    data->mode_values = vectors_of(c) * data->stored * 2;
+    data->strengths = numbers(&rng, data->values, c->precision);
+    data->modes = numbers(&rng, data->mode_values, c->precision);
+}
+
+void nufft_data_free(struct nufft_data *data)
+{
+    for (int a = 0; a < 3; a++) {
+        free(data->x[a]);
+        free(data->s[a]);
+    }
+    free(data->strengths);
+    free(data->modes);
+    memset(data, 0, sizeof *data);
+}
+
+static int64_t mode_number(const struct nufft_case *c, int axis, int64_t i)
+{
+    const int64_t n = c->n_modes[axis];
+    if (axis == 0 && c->real_data) {
+        return i;
+    }
+    if (c->order == NUFFT_ORDER_FFT) {
+        return i < (n + 1) / 2 ? i : i - n;
+    }
+    return i - n / 2;
+}
+
+/* k.x of stored mode i and point j, or s.x for type 3. */
+static double phase(const struct nufft_case *c, const struct nufft_data *data, int64_t i, int64_t j)
+{
+    double sum = 0.0;
+    int64_t rest = i;
+    for (int a = 0; a < c->dimension; a++) {
+        if (c->type == 3) {
+            sum += data->s[a][i] * data->x[a][j];
+            continue;
+        }
+        const int64_t n = a == 0 && c->real_data ? c->n_modes[0] / 2 + 1 : c->n_modes[a];
+        sum += (double)mode_number(c, a, rest % n) * data->x[a][j];
+        rest /= n;
+    }
+    return sum;
+}
+
+void nufft_direct(double *out, const struct nufft_case *c, const struct nufft_data *data)
+{
+    const int64_t vectors = vectors_of(c);
+    const int64_t count = c->type == 2 ? data->values : data->mode_values;
+    const double sign = c->sign < 0 ? -1.0 : 1.0;
+    const int64_t n_x = c->n_modes[0] / 2 + 1;
+    memset(out, 0, sizeof *out * (size_t)count);
+    for (int64_t i = 0; i < data->stored; i++) {
+        const int64_t k_x = i % n_x;
+        const double weight = k_x == 0 || 2 * k_x == c->n_modes[0] ? 1.0 : 2.0;
+        for (int64_t j = 0; j < c->n_points; j++) {
+            const double angle = sign * phase(c, data, i, j);
+            const double cosine = cos(angle);
+            const double sine = sin(angle);
+            for (int64_t v = 0; v < vectors; v++) {
+                const double *f = data->modes + 2 * (v * data->stored + i);
+                const double *s = data->strengths + (v * c->n_points + j) * (c->real_data ? 1 : 2);
+                if (c->type == 2 && c->real_data) {
+                    out[v * c->n_points + j] += weight * (f[0] * cosine - f[1] * sine);
+                } else if (c->type == 2) {
+                    out[2 * (v * c->n_points + j)] += f[0] * cosine - f[1] * sine;
+                    out[2 * (v * c->n_points + j) + 1] += f[0] * sine + f[1] * cosine;
+                } else {
+                    const double imaginary = c->real_data ? 0.0 : s[1];
+                    out[2 * (v * data->stored + i)] += s[0] * cosine - imaginary * sine;
+                    out[2 * (v * data->stored + i) + 1] += s[0] * sine + imaginary * cosine;
+                }
+            }
+        }
+    }
+}
+
+void *nufft_to_precision(const double *from, int64_t n, enum nufft_precision precision)
+{
+    if (from == NULL) {
+        return NULL;
+    }
+    if (precision == NUFFT_DOUBLE) {
+        double *to = malloc(sizeof *to * (size_t)(n + 1));
+        memcpy(to, from, sizeof *to * (size_t)n);
+        return to;
+    }
+    float *to = malloc(sizeof *to * (size_t)(n + 1));
+    for (int64_t i = 0; i < n; i++) {
+        to[i] = (float)from[i];
+    }
+    return to;
+}
+
+void nufft_from_precision(double *to, const void *from, int64_t n, enum nufft_precision precision)
+{
+    for (int64_t i = 0; i < n; i++) {
+        to[i] = precision == NUFFT_DOUBLE ? ((const double *)from)[i]
+                                          : (double)((const float *)from)[i];
+    }
+}
+
+enum mtip_status nufft_case_plan(struct nufft_plan **plan, const struct nufft_case *c)
+{
+    struct nufft_options options = nufft_options_default();
+    options.backend = c->backend;
+    options.order = c->order;
+    options.real_data = c->real_data;
+    options.n_threads = c->n_threads;
+    options.upsampling = c->upsampling;
+    return nufft_plan_create(plan, c->type, c->dimension, c->n_modes, c->sign < 0 ? -1 : 1,
+                             vectors_of(c), c->tolerance, c->precision, &options);
+}
+
+enum mtip_status nufft_through_plan(double *out, const struct nufft_case *c,
+                                    const struct nufft_data *data)
+{
+    struct nufft_plan *plan = NULL;
+    void *x[3] = {NULL};
+    void *s[3] = {NULL};
+    void *strengths = nufft_to_precision(data->strengths, data->values, c->precision);
+    void *modes = nufft_to_precision(data->modes, data->mode_values, c->precision);
+    for (int a = 0; a < c->dimension; a++) {
+        x[a] = nufft_to_precision(data->x[a], c->n_points, c->precision);
+        s[a] = nufft_to_precision(data->s[a], c->n_targets, c->precision);
+    }
+    enum mtip_status status = nufft_case_plan(&plan, c);
+    if (status == MTIP_OK) {
+        status = nufft_plan_set_points(plan, c->n_points, x[0], x[1], x[2],
+                                       c->type == 3 ? c->n_targets : 0, s[0], s[1], s[2]);
+    }
+    if (status == MTIP_OK) {
+        status = nufft_plan_execute(plan, strengths, modes);
+    }
+    if (status == MTIP_OK) {
+        const int64_t n = c->type == 2 ? data->values : data->mode_values;
+        nufft_from_precision(out, c->type == 2 ? strengths : modes, n, c->precision);
+    }
+    nufft_plan_destroy(&plan);
+    for (int a = 0; a < 3; a++) {
+        free(x[a]);
+        free(s[a]);
+    }
+    free(strengths);
+    free(modes);
+    return status;
+}
+
+double nufft_relative_error(const double *a, const double *b, int64_t n)
+{
+    double difference = 0.0;
+    double norm = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        difference += (a[i] - b[i]) * (a[i] - b[i]);
+        norm += b[i] * b[i];
+    }
+    return sqrt(norm > 0.0 ? difference / norm : difference);
+}
+
+double nufft_allowed(const struct nufft_case *c)
+{
+    const double epsilon = c->precision == NUFFT_FLOAT ? FLT_EPSILON : DBL_EPSILON;
+    double waves = 8.0;
+    for (int a = 0; a < c->dimension; a++) {
+        waves += 0.5 * PI * (double)c->n_modes[a] * (c->layout == LAYOUT_FAR ? 20.0 : 1.0);
+    }
+    return 3.0 * c->tolerance + epsilon * waves;
+}
