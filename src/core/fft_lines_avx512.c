@@ -18,7 +18,7 @@ static inline __attribute__((always_inline)) vec madd(vec a, vec b, vec c)
 #define LANES 8
 #define KERNEL fft_lines_kernel_avx512
 #define KERNEL_NAME "512-bit vectors"
-#include "core/fft_lines_kernel.h"
+#include "core/fft_lines_impl.h"
 
 #if defined(__clang__)
 #pragma clang attribute pop

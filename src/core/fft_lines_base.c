@@ -9,4 +9,4 @@ static inline __attribute__((always_inline)) vec madd(vec a, vec b, vec c)
 #define LANES 2
 #define KERNEL fft_lines_kernel_base
 #define KERNEL_NAME "128-bit vectors"
-#include "core/fft_lines_kernel.h"
+#include "core/fft_lines_impl.h"

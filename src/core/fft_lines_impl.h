@@ -1,8 +1,9 @@
-/* fft_lines_kernel.h - body of the line transforms, compiled once an instruction set.
+/* fft_lines_impl.h - body of the line transforms, compiled once an instruction set.
  *
  * The including file defines LANES, madd(a, b, c) = a b + c on vectors, and KERNEL, the name of the table
- * it makes. Layout and algorithm: fft_lines.h.
+ * it makes; without them this header is empty. Layout and algorithm: fft_lines.h.
  */
+#ifdef KERNEL
 #include <string.h>
 
 #include "core/fft_lines.h"
@@ -314,3 +315,4 @@ const struct fft_lines_kernel KERNEL = {
     .load_half = load_half,
     .store_real = store_real,
 };
+#endif
