@@ -1,0 +1,75 @@
+# lib_e2e.sh - what the end-to-end tests share; read with ". tests/lib_e2e.sh" from the repository's root.
+# Gives $work (an empty folder, removed at the end) and the functions below. MTIP names the program.
+# shellcheck shell=sh disable=SC2034
+
+. scripts/mpi_env.sh
+mtip=${MTIP:-build/mtip}
+status=0
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+export OMP_WAIT_POLICY=passive
+
+# check NAME COMMAND...: one test, passed when the command succeeds; its output is shown when not.
+check() {
+    name=$1
+    shift
+    if "$@" >"$work/check.log" 2>&1; then
+        echo "ok - $name"
+    else
+        echo "not ok - $name"
+        sed 's/^/  /' "$work/check.log"
+        status=1
+    fi
+}
+
+# on RANKS COMMAND...: under mpirun, with 60 s to end; 0 ranks: without mpirun.
+on() {
+    ranks=$1
+    shift
+    if [ "$ranks" -eq 0 ]; then
+        timeout -k 5 "${LIMIT:-60}" "$@"
+    else
+        timeout -k 5 "${LIMIT:-60}" "${MPIRUN:-mpirun}" -n "$ranks" "$@"
+    fi
+}
+
+# fails RANKS STATUS WORD COMMAND...: the command ends with this exit status within 20 s, says the word on standard
+# error in one message (each line once, whatever the number of ranks) and does not crash.
+fails() {
+    ranks=$1 expected=$2 word=$3
+    shift 3
+    LIMIT=20 on "$ranks" "$@" >"$work/out" 2>"$work/err"
+    code=$?
+    cat "$work/out" "$work/err"
+    if [ "$code" -ne "$expected" ]; then
+        echo "exit status $code, expected $expected"
+        return 1
+    fi
+    if ! grep -qF -e "$word" "$work/err"; then
+        echo "the message does not name \"$word\""
+        return 1
+    fi
+    if [ "$(grep -cF -e "$word" "$work/err")" -gt 2 ]; then
+        echo "the message comes more than once"
+        return 1
+    fi
+    if grep -qiE 'signal|segmentation|sanitizer|core dumped' "$work/err"; then
+        echo "it crashed"
+        return 1
+    fi
+}
+
+# json_value FILE KEY: the number behind a key of a flat JSON object.
+json_value() {
+    sed -n "s/.*\"$2\": *\\([-+0-9.eE]*\\).*/\\1/p" "$1" | head -1
+}
+
+# at_most VALUE BOUND, at_least VALUE BOUND: also fail for what is no number.
+at_most() {
+    awk -v a="$1" -v b="$2" 'BEGIN { exit !(a ~ /^[-+0-9.]/ && a + 0 <= b + 0) }' ||
+        { echo "\"$1\" is not at most $2"; return 1; }
+}
+at_least() {
+    awk -v a="$1" -v b="$2" 'BEGIN { exit !(a ~ /^[-+0-9.]/ && a + 0 >= b + 0) }' ||
+        { echo "\"$1\" is not at least $2"; return 1; }
+}
