@@ -54,6 +54,10 @@ class Result:
                 if isinstance(item, h5py.Dataset):
                     self.data[name] = item[()]
                     self._collect_attributes(item)
+            shown = file.get("shown")
+            if isinstance(shown, h5py.Group):
+                for name, item in shown.items():
+                    self.data[f"shown/{name}"] = item[()]
             group = file.get("generations")
             if isinstance(group, h5py.Group):
                 self.generations = {name: np.atleast_1d(item[()]) for name, item in group.items()}
@@ -91,19 +95,19 @@ def number(value, unit="", digits=3):
 
 def draw_header(figure, result):
     density = result.get("density")
-    voxel = result.note("voxel_size_A", "voxel_A")
+    voxel = result.note("voxel_size_A")
     frames = result.get("orientations")
     facts = [
-        ("input", os.path.basename(str(result.note("input_path", "input") or "")) or None),
+        ("input", os.path.basename(str(result.note("input_path") or "")) or None),
         ("frames", None if frames is None else f"{len(frames):,}".replace(",", " ")),
         ("grid", f"{density.shape[0]}³"),
         ("voxel", number(voxel, " Å")),
-        ("resolution, FSC 0.5", number(result.note("resolution_half_A", "resolution_0.5_A"), " Å")),
-        ("FSC 1/7", number(result.note("resolution_seventh_A", "resolution_0.143_A"), " Å")),
+        ("resolution, FSC 0.5", number(result.note("resolution_0.5_A"), " Å")),
+        ("FSC 1/7", number(result.note("resolution_0.143_A"), " Å")),
         ("seed", result.note("seed")),
         ("run on", result.note("backend")),
         ("ranks", result.note("n_ranks")),
-        ("mtip", result.note("version", "mtip_version")),
+        ("mtip", result.note("version")),
     ]
     figure.text(0.04, 0.965, "Reconstruction", fontsize=15, weight="bold", va="center")
     figure.text(0.975, 0.965, os.path.abspath(result.path), fontsize=7, color=GREY, va="center",
@@ -133,8 +137,8 @@ def visible_range(result):
 
 def draw_density(figure, cell, result):
     density = result.get("density")
-    voxel = result.note("voxel_size_A", "voxel_A") or 1.0
-    unit = "Å" if result.note("voxel_size_A", "voxel_A") else "voxels"
+    voxel = result.note("voxel_size_A") or 1.0
+    unit = "Å" if result.note("voxel_size_A") else "voxels"
     grid = GridSpecFromSubplotSpec(2, 4, cell, wspace=0.12, hspace=0.42, width_ratios=[1, 1, 1, 0.06])
     reach = visible_range(result)
     middle = [n // 2 for n in density.shape]
@@ -303,7 +307,7 @@ def frames_of_file(path, indices):
 
 def shown_frames(result, frames_path, most=4):
     """Indices, frames and model slices (None where there are none) to show."""
-    indices, data, model = (result.get(n) for n in ("shown_frame", "shown_data", "shown_model"))
+    indices, data, model = (result.get(f"shown/{n}") for n in ("frame", "data", "model"))
     if indices is None and data is not None:
         indices = np.arange(len(data))
     if data is None and frames_path is not None:

@@ -50,11 +50,11 @@ def main():
                  + 0.3 for i in range(5)]
         data = rng.poisson(model).astype(float)
         data[:, x * x + y * y < 9] = np.nan
-        file["shown_frame"] = [0, 250, 500, 750, 999]
-        file["shown_data"], file["shown_model"] = data, np.array(model)
+        file["shown/frame"] = [0, 250, 500, 750, 999]
+        file["shown/data"], file["shown/model"] = data, np.array(model)
         for name, value in (("seed", 1), ("version", "0.1.0"), ("backend", "CPU, 2 threads"),
                             ("n_ranks", 2), ("input_path", "/data/2cex_frames.h5"),
-                            ("resolution_half_A", 8.6), ("resolution_seventh_A", 7.3)):
+                            ("resolution_0.5_A", 8.6), ("resolution_0.143_A", 7.3)):
             file.attrs[name] = value
 
 
