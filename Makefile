@@ -193,10 +193,10 @@ $(HC_PRODUCT): $(HC_OBJECTS)
 	$(call say,AR,$@)
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && ar rcs $@ $^
-# The layer's own tests: NAME.c with its kernels, where it has some, in NAME.cu.
+# The layer's own tests: each kernels/*.c a program, with all kernels of that folder.
+HC_KERNELS := $(patsubst %.cu,$(HC)/%.cu.o,$(wildcard tests/hostcuda/kernels/*.cu))
 define hc_selftest
-$(HC)/selftest/$(1): $(HC_C)/tests/hostcuda/kernels/$(1).o \
-    $(patsubst %.cu,$(HC)/%.cu.o,$(wildcard tests/hostcuda/kernels/$(1).cu)) $(HC_LAYER)
+$(HC)/selftest/$(1): $(HC_C)/tests/hostcuda/kernels/$(1).o $(HC_KERNELS) $(HC_LAYER)
 	@mkdir -p $$(@D)
 	$$(call say,LINK,$$@)
 	$(Q)$$(HC_LINK_$(HC_MODE)) -o $$@ $$(filter %.o,$$^) $$(HC_LDLIBS) $$(HC_MPI_LIBS)
@@ -280,6 +280,11 @@ install-program: $(PROGRAM)
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/mtip
 	install -m 755 scripts/report.py $(DESTDIR)$(PREFIX)/share/mtip/report.py
 	cp -R configs scripts/slurm $(DESTDIR)$(PREFIX)/share/mtip/
+
+# The commented configuration with every key, from the key table; a test compares it.
+.PHONY: configs
+configs: $(PROGRAM)
+	$(PROGRAM) info --keys > configs/reference.cfg
 
 .PHONY: format
 format:

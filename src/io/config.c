@@ -221,7 +221,7 @@ static enum mtip_status load_file(struct loader *loader, const char *path)
     if (slash != NULL) {
         const size_t length = (size_t)(slash - path) + 1;
         if (length >= sizeof file.folder) {
-            return MTIP_ERROR(MTIP_ERR_FILE, "%.200s...: the path is too long", path);
+            return MTIP_ERROR(MTIP_ERR_CONFIG, "%.200s...: the path is too long", path);
         }
         memcpy(file.folder, path, length);
     }

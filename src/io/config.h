@@ -116,7 +116,7 @@ struct config {
 /* Fills `config` with the defaults, then the file at `path` (NULL = none), then the `n_sets` options
  * "group.key=value" in order. Relative paths in the file are taken from the file's directory, those
  * of options from the working directory. A smaller orientation.references lowers the default of
- * references_min, and the other way round. Errors MTIP_ERR_CONFIG or MTIP_ERR_FILE name file, line (or
+ * references_min, and the other way round. Errors, all MTIP_ERR_CONFIG, name file, line (or
  * option), key, what is allowed, and for an unknown key the nearest known one. Not collective: rank
  * 0 loads and the struct, which is plain data, is broadcast. */
 enum mtip_status config_load(struct config *config, const char *path, int n_sets,

@@ -62,19 +62,19 @@ static enum mtip_status read_text(char **text, const char *path)
     FILE *file = NULL;
     *text = NULL;
     if (stat(path, &info) != 0) {
-        MTIP_FAIL(MTIP_ERR_FILE, "%s: cannot read the configuration: %s", path, strerror(errno));
+        MTIP_FAIL(MTIP_ERR_CONFIG, "%s: cannot read the configuration: %s", path, strerror(errno));
     }
     if (S_ISDIR(info.st_mode)) {
-        MTIP_FAIL(MTIP_ERR_FILE, "%s: is a folder; a configuration file is expected", path);
+        MTIP_FAIL(MTIP_ERR_CONFIG, "%s: is a folder; a configuration file is expected", path);
     }
     file = fopen(path, "rb");
     if (file == NULL) {
-        MTIP_FAIL(MTIP_ERR_FILE, "%s: cannot read the configuration: %s", path, strerror(errno));
+        MTIP_FAIL(MTIP_ERR_CONFIG, "%s: cannot read the configuration: %s", path, strerror(errno));
     }
     MTIP_TRY(MEMORY_ALLOC(text, FILE_SIZE_MAX + 2, "configuration text"));
     const size_t size = fread(*text, 1, (size_t)FILE_SIZE_MAX + 1, file);
     if (ferror(file)) {
-        MTIP_FAIL(MTIP_ERR_FILE, "%s: cannot read the configuration: %s", path, strerror(errno));
+        MTIP_FAIL(MTIP_ERR_CONFIG, "%s: cannot read the configuration: %s", path, strerror(errno));
     }
     if (size > (size_t)FILE_SIZE_MAX || memchr(*text, '\0', size) != NULL) {
         MTIP_FAIL(MTIP_ERR_CONFIG, "%s: is not a configuration: it is %s", path,

@@ -34,9 +34,9 @@ struct config_value {
 typedef enum mtip_status config_setting_fn(void *context, const char *group, const char *name,
                                            int line, const struct config_value *value);
 
-/* Parses the file and calls `take` for every setting in order until one fails. Errors: MTIP_ERR_FILE
- * (cannot be read), MTIP_ERR_CONFIG (syntax, @include, an integer beyond 64 bits; with file:line), or
- * what `take` returned. */
+/* Parses the file and calls `take` for every setting in order until one fails. Errors: MTIP_ERR_CONFIG
+ * (cannot be read, syntax, @include, an integer beyond 64 bits; with file:line), or what `take`
+ * returned. */
 enum mtip_status config_source_each(const char *path, config_setting_fn *take,
                                     void *context) MTIP_NODISCARD;
 

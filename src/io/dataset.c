@@ -208,7 +208,7 @@ enum mtip_status dataset_open(struct dataset **dataset, const char *path,
     options = options != NULL ? options : &defaults;
     *dataset = NULL;
     if (path == NULL || path[0] == '\0') {
-        MTIP_FAIL(MTIP_ERR_FILE, "no frames file is named: set input.file");
+        MTIP_FAIL(MTIP_ERR_CONFIG, "no frames file is named: set input.file");
     }
     MTIP_TRY(MEMORY_ALLOC(&d, 1, "dataset"));
     MTIP_TRY(MEMORY_ALLOC(&d->path, (int64_t)strlen(path) + 1, "path"));

@@ -49,9 +49,9 @@ static const struct array_entry arrays[] = {
     REAL_ARRAY("fluence", fluence, FRAMES, "relative"),
     REAL_ARRAY("score", score, FRAMES, "log-likelihood per photon"),
     INTEGER_ARRAY("half", half, FRAMES),
-    INTEGER_ARRAY("shown/frame", shown_frame, SHOWN),
-    REAL_ARRAY("shown/data", shown_data, SHOWN_IMAGES, "photons"),
-    REAL_ARRAY("shown/model", shown_model, SHOWN_IMAGES, "photons"),
+    INTEGER_ARRAY("shown_frame", shown_frame, SHOWN),
+    REAL_ARRAY("shown_data", shown_data, SHOWN_IMAGES, "photons"),
+    REAL_ARRAY("shown_model", shown_model, SHOWN_IMAGES, "photons"),
 };
 
 /* A member of struct generation_metrics, stored as generations/<name> [G]. */
@@ -138,16 +138,13 @@ static enum mtip_status make_group(hid_t *group, hid_t location, const char *nam
 static enum mtip_status write_arrays(hid_t file, const struct result *result, const char *path)
 {
     enum mtip_status status = MTIP_OK;
-    hid_t group = H5_NONE, dataset = H5_NONE;
-    if (result->n_shown > 0) {
-        MTIP_TRY(make_group(&group, file, "shown", path));
-    }
+    hid_t dataset = H5_NONE;
     for (int i = 0; i < COUNT_OF(arrays); i++) {
         const struct array_entry *entry = &arrays[i];
         const void *values = array_of_const(result, entry);
         const struct h5_shape shape = shape_of(result, entry->extent);
         const int is_shown = entry->extent == SHOWN || entry->extent == SHOWN_IMAGES;
-        if (values == NULL || (is_shown && group < 0)) {
+        if (values == NULL || (is_shown && result->n_shown == 0)) {
             continue;
         }
         MTIP_TRY(h5_write(file, entry->name, values,
@@ -163,7 +160,6 @@ static enum mtip_status write_arrays(hid_t file, const struct result *result, co
     }
 cleanup:
     h5_close(dataset);
-    h5_close(group);
     return status;
 }
 
@@ -249,8 +245,8 @@ static enum mtip_status write_attributes(hid_t file, const struct result *result
     MTIP_TRY(h5_attribute_integer(file, "seed", result->config.run.seed, path));
     MTIP_TRY(h5_attribute_integer(file, "grid_size", result->grid_size, path));
     MTIP_TRY(h5_attribute_real(file, "voxel_size_A", result->voxel_A, path));
-    MTIP_TRY(h5_attribute_real(file, "resolution_0.5_A", result->resolution_half_A, path));
-    MTIP_TRY(h5_attribute_real(file, "resolution_0.143_A", result->resolution_seventh_A, path));
+    MTIP_TRY(h5_attribute_real(file, "resolution_half_A", result->resolution_half_A, path));
+    MTIP_TRY(h5_attribute_real(file, "resolution_seventh_A", result->resolution_seventh_A, path));
 cleanup:
     return status;
 }
@@ -279,7 +275,7 @@ cleanup:
 
 /* ---- reading ---------------------------------------------------------------------------------- */
 
-/* First axis of a dataset, `fallback` when the file has none of that name. */
+/* Length of one axis of a dataset, 0 when the file has none of that name. */
 static enum mtip_status read_axis(int64_t *size, int axis, int rank, hid_t file, const char *name,
                                   const char *path)
 {
@@ -323,11 +319,9 @@ static enum mtip_status read_sizes(hid_t file, struct result *result, const char
     MTIP_TRY(read_axis(&result->n_shells, 0, 1, file, "shell_resolution_A", path));
     MTIP_TRY(read_axis(&result->n_frames, 0, 2, file, "orientations", path));
     MTIP_TRY(read_axis(&result->n_generations, 0, 1, file, "generations/resolution_A", path));
-    if (h5_has_group(file, "shown")) {
-        MTIP_TRY(read_axis(&result->n_shown, 0, 3, file, "shown/data", path));
-        MTIP_TRY(read_axis(&result->show_ny, 1, 3, file, "shown/data", path));
-        MTIP_TRY(read_axis(&result->show_nx, 2, 3, file, "shown/data", path));
-    }
+    MTIP_TRY(read_axis(&result->n_shown, 0, 3, file, "shown_data", path));
+    MTIP_TRY(read_axis(&result->show_ny, 1, 3, file, "shown_data", path));
+    MTIP_TRY(read_axis(&result->show_nx, 2, 3, file, "shown_data", path));
 cleanup:
     h5_close(density);
     return status;
@@ -428,8 +422,8 @@ static void read_attributes(hid_t file, struct result *result)
     h5_get_attribute_text(result->backend, sizeof result->backend, file, "backend");
     h5_get_attribute_integer(&result->n_ranks, file, "n_ranks");
     h5_get_attribute_integer(&result->n_threads, file, "n_threads");
-    h5_get_attribute_real(&result->resolution_half_A, file, "resolution_0.5_A");
-    h5_get_attribute_real(&result->resolution_seventh_A, file, "resolution_0.143_A");
+    h5_get_attribute_real(&result->resolution_half_A, file, "resolution_half_A");
+    h5_get_attribute_real(&result->resolution_seventh_A, file, "resolution_seventh_A");
 }
 
 enum mtip_status result_read(struct result *result, const char *path)

@@ -1,6 +1,13 @@
 /* result.h - the result file of a reconstruction (HDF5), written whole and renamed into place.
  *
  * M = grid size, N frames, G generations, S shells.
+ *
+ * In the file: the arrays of struct result as datasets of the same names, the volumes with the attribute
+ * voxel_size_A; the group `generations` with a dataset [G] for each member of struct
+ * generation_metrics; the group `configuration` with `text` (the resolved configuration as a file) and <group>/<key>
+ * as scalars; and as attributes of the file format, format_version, version, input_path, input_checksum,
+ * backend, n_ranks, n_threads, seed, grid_size, voxel_size_A, resolution_half_A, resolution_seventh_A. Datasets
+ * with a unit name it in their attribute `units`.
  */
 #ifndef MTIP_IO_RESULT_H
 #define MTIP_IO_RESULT_H
@@ -62,11 +69,13 @@ struct result {
 /* Frees all arrays and zeroes the struct. */
 void result_release(struct result *result);
 
-/* Writes the file under a temporary name in the same directory, syncs and renames it. NULL arrays are left out. */
+/* Writes the file under a temporary name in the same directory, syncs and renames it. NULL arrays are left
+ * out, but for the density, which a result must have. */
 enum mtip_status result_write(const char *path, const struct result *result) MTIP_NODISCARD;
 
-/* Reads what `compare`, `info` and the tests need; release with result_release. Errors name file and
- * dataset. */
+/* Reads everything that is there; arrays the file lacks stay NULL, configuration keys it lacks have
+ * their defaults. Release with result_release. Errors name file and dataset: MTIP_ERR_FILE, MTIP_ERR_FORMAT (no
+ * `density`, no voxel size, wrong shapes, damaged). */
 enum mtip_status result_read(struct result *result, const char *path) MTIP_NODISCARD;
 
 /* 1 when the file is an HDF5 file with a `density`, 0 otherwise (also when it cannot be opened). */
