@@ -254,10 +254,6 @@ static enum mtip_status recentre(struct phaser *p, double *density, uint8_t *sup
     double sums[5];
     int64_t shift[3];
     MTIP_TRY(p->ops->moments(p->backend, p->M, sums, density, support));
-    if (!isfinite(sums[0])) {
-        MTIP_FAIL(MTIP_ERR_DATA, "phasing: the density is not finite; intensities and the start "
-                                 "must be finite");
-    }
     for (int axis = 0; axis < 3; axis++) {
         shift[axis] = sums[0] > 0 ? -(int64_t)lround(sums[axis + 1] / sums[0]) : 0;
     }
@@ -283,8 +279,8 @@ static enum mtip_status measure(struct phaser *p, const double *density, const u
     MTIP_TRY(p->ops->misfit(p->backend, p->M, misfit, p->half, p->magnitude));
     MTIP_TRY(p->ops->moments(p->backend, p->M, sums, density, support));
     if (!isfinite(misfit[0]) || !isfinite(sums[0])) {
-        MTIP_FAIL(MTIP_ERR_DATA, "phasing: the density is not finite; intensities and the start "
-                                 "must be finite");
+        MTIP_FAIL(MTIP_ERR_DATA, "phasing: the intensities or the density hold a number that is "
+                                 "not finite");
     }
     metrics->r_factor = misfit[1] > 0 ? sqrt(misfit[0] / misfit[1]) : 0.0;
     metrics->n_support = (int64_t)sums[4];
@@ -326,6 +322,9 @@ enum mtip_status phaser_run(struct phaser *phaser, const struct phase_schedule *
     if (!phaser->has_data) {
         MTIP_FAIL(MTIP_ERR_ARGUMENT, "phasing: no intensities were set");
     }
+    /* Positivity would turn a NaN into zeros and hide it: look before. */
+    struct phase_metrics at_start;
+    MTIP_TRY(measure(phaser, density, support, &at_start));
     for (int loop = 0; loop < s->loops; loop++) {
         const double part = s->loops > 1 ? (double)loop / (s->loops - 1) : 0.0;
         const double sigma = s->sigma_start + (s->sigma_end - s->sigma_start) * part;

@@ -27,7 +27,8 @@ static enum mtip_status cpu_magnitudes(const struct backend *backend, int64_t n,
 {
 #pragma omp parallel for num_threads(backend->n_threads) schedule(static)
     for (int64_t i = 0; i < n; i++) {
-        magnitude[i] = !measured[i] ? -1.0 : intensity[i] > 0 ? sqrt(intensity[i]) : 0.0;
+        /* A NaN stays one, for the caller to find. */
+        magnitude[i] = !measured[i] ? -1.0 : intensity[i] <= 0 ? 0.0 : sqrt(intensity[i]);
     }
     return MTIP_OK;
 }
