@@ -111,6 +111,18 @@ $(BUILD)/src/nufft/nufft_cpu_avx2.o: ALL_CFLAGS += -mavx2 -mfma
 $(BUILD)/src/nufft/nufft_cpu_avx512.o: ALL_CFLAGS += -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma
 endif
 
+# ---- the NUFFT alone, for other programs -----------------------------------------------------
+NUFFT_OBJECTS := $(call module_objects,nufft) $(BUILD)/src/core/memory.o $(BUILD)/src/core/status.o
+NUFFT_LIBS := -lfftw3_omp -lfftw3f_omp $(call pkg_libs,$(FFTW_PKG),-lfftw3) $(call pkg_libs,$(FFTWF_PKG),-lfftw3f) -lm
+.PHONY: nufft
+nufft: $(BUILD)/libmtipnufft.so $(BUILD)/libmtipnufft.a
+$(BUILD)/libmtipnufft.so: $(NUFFT_OBJECTS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,--as-needed -o $@ $^ $(NUFFT_LIBS)
+$(BUILD)/libmtipnufft.a: $(NUFFT_OBJECTS)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
 # ---- CUDA: the real build --------------------------------------------------------------------
 # Code for each of CUDA_ARCH, and PTX of the last for chips to come. The program starts without a
 # driver: only the runtime library is linked, never libcuda.

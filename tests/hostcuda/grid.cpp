@@ -19,8 +19,9 @@ namespace hc
 
 char token_launch, token_done, token_block[2];
 
-// Dynamic shared memory ends at a page that cannot be touched.
+// Dynamic shared memory lies between two pages that cannot be touched.
 static const size_t dynamic_capacity = 256 << 10;
+static const size_t guard = 4096;
 static char *dynamic_region = nullptr;
 
 struct Running {
@@ -61,7 +62,8 @@ std::string describe_running_thread()
 const char *describe_kernel_address(const void *pointer)
 {
     const char *p = (const char *)pointer;
-    if (dynamic_region && p >= dynamic_region && p < dynamic_region + dynamic_capacity + 8192) {
+    if (dynamic_region && p >= dynamic_region &&
+        p < dynamic_region + dynamic_capacity + 2 * guard) {
         return "dynamic shared memory accessed out of bounds";
     }
     if (in_guard_page_of_a_stack(pointer)) {
@@ -141,22 +143,35 @@ static void make_shared_memory_undefined(const Launch &launch, uint64_t nth_bloc
     }
 }
 
-static void map_dynamic_shared(size_t bytes)
+static void map_dynamic_shared()
 {
-    if (!dynamic_region) {
-        dynamic_region = (char *)mmap(nullptr, dynamic_capacity + 4096, PROT_READ | PROT_WRITE,
-                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (dynamic_region == MAP_FAILED) {
-            die("cannot map shared memory");
-        }
-        mprotect(dynamic_region + dynamic_capacity, 4096, PROT_NONE);
+    if (dynamic_region) {
+        return;
     }
-    char *begin = dynamic_region + dynamic_capacity - (bytes + 15) / 16 * 16;
+    dynamic_region = (char *)mmap(nullptr, dynamic_capacity + 2 * guard, PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (dynamic_region == MAP_FAILED) {
+        die("cannot map shared memory");
+    }
+    mprotect(dynamic_region, guard, PROT_NONE);
+    mprotect(dynamic_region + guard + dynamic_capacity, guard, PROT_NONE);
+    asan_poison(dynamic_region + guard, dynamic_capacity);
+}
+
+// Even blocks end at the guard page above, odd ones begin at the one below.
+static void place_dynamic_shared(size_t bytes, uint64_t nth_block)
+{
+    static size_t placed = 0;
+    if (context.dynamic_shared) {
+        asan_poison(context.dynamic_shared, placed);
+    }
+    char *begin = dynamic_region + guard;
+    if (nth_block % 2 == 0) {
+        begin += dynamic_capacity - (bytes + 15) / 16 * 16;
+    }
     context.dynamic_shared = begin;
-    if (with_asan()) {
-        asan_poison(dynamic_region, dynamic_capacity);
-        asan_unpoison(begin, bytes);
-    }
+    placed = bytes;
+    asan_unpoison(begin, bytes);
 }
 
 // ---- the grid ----------------------------------------------------------------------------------
@@ -196,6 +211,7 @@ static void run_block(const Launch &launch, uint64_t index, uint64_t nth)
     if (!options.race_grid) {
         tsan_acquire(&token_block[block.parity]);
     }
+    place_dynamic_shared(launch.shape.shared_bytes, nth);
     make_shared_memory_undefined(launch, nth);
     block.next = 0;
     block.live = block.n_threads;
@@ -240,7 +256,7 @@ void run_grid(const Launch &launch)
         }
     }
     prepare_block(launch);
-    map_dynamic_shared(launch.shape.shared_bytes);
+    map_dynamic_shared();
     running.launch = &launch;
     tsan_release(&token_launch);
     const dim3 grid = launch.shape.grid;

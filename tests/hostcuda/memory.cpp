@@ -299,6 +299,21 @@ static bool find_start(const void *pointer, const char *function, int *device, s
     return false;
 }
 
+static cudaError_t allocate_pinned(void **pointer, size_t size)
+{
+    *pointer = nullptr;
+    void *p = aligned_alloc(4096, round_up(size ? size : 1, 4096));
+    if (!p) {
+        return set_error(cudaErrorMemoryAllocation);
+    }
+    if (options.fill) {
+        memset(p, 0xff, size);
+    }
+    pinned[(char *)p] = Pinned{size, false, take_call_stack()};
+    *pointer = p;
+    return cudaSuccess;
+}
+
 void report_leaks()
 {
     size_t count = 0, bytes = 0;
@@ -384,21 +399,6 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t handle)
     Operation operation;
     operation.run = [=] { release(device, offset); };
     enqueue(stream, std::move(operation));
-    return cudaSuccess;
-}
-
-static cudaError_t allocate_pinned(void **pointer, size_t size)
-{
-    *pointer = nullptr;
-    void *p = aligned_alloc(4096, round_up(size ? size : 1, 4096));
-    if (!p) {
-        return set_error(cudaErrorMemoryAllocation);
-    }
-    if (options.fill) {
-        memset(p, 0xff, size);
-    }
-    pinned[(char *)p] = Pinned{size, false, take_call_stack()};
-    *pointer = p;
     return cudaSuccess;
 }
 

@@ -136,7 +136,7 @@ static bool is_library_function(const std::string &name)
             return true;
         }
     }
-    return name.compare(0, 4, "hc::") == 0;
+    return name.compare(0, 4, "hc::") == 0 || name.compare(0, 6, "__libc") == 0;
 }
 
 std::string describe_call_stack(const CallStack &stack)
