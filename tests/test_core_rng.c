@@ -56,6 +56,27 @@ static void a_stream_repeats_and_differs_from_its_neighbours(void **state)
     }
 }
 
+/* No block of four numbers of one stream comes in another one, wherever it stands in it. */
+static void streams_do_not_overlap(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 200, STREAMS = 4 };
+    static uint32_t blocks[STREAMS][BLOCKS][4];
+    static const uint64_t a[STREAMS] = {7, 7, 8, 7}, b[STREAMS] = {0, 1, 0, 2};
+    for (int s = 0; s < STREAMS; s++) {
+        struct rng rng = rng_stream(1, RNG_TEST, a[s], b[s]);
+        for (int i = 0; i < 4 * BLOCKS; i++) {
+            blocks[s][i / 4][i % 4] = rng_bits(&rng);
+        }
+    }
+    for (int i = 0; i < STREAMS * BLOCKS; i++) {
+        for (int j = 0; j < i; j++) {
+            assert_memory_not_equal(blocks[i / BLOCKS][i % BLOCKS], blocks[j / BLOCKS][j % BLOCKS],
+                                    sizeof blocks[0][0]);
+        }
+    }
+}
+
 static void neighbouring_streams_are_not_correlated(void **state)
 {
     (void)state;
@@ -200,6 +221,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_gives_the_published_vectors),
         cmocka_unit_test(a_stream_repeats_and_differs_from_its_neighbours),
+        cmocka_unit_test(streams_do_not_overlap),
         cmocka_unit_test(neighbouring_streams_are_not_correlated),
         cmocka_unit_test(uniforms_fill_the_unit_interval_evenly),
         cmocka_unit_test(normals_have_the_moments_of_a_normal),
