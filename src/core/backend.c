@@ -1,6 +1,7 @@
 /* backend.c - choice of the backend and the checked front of its table. */
 #include "core/backend.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,8 @@ enum mtip_status backend_create(struct backend **backend, const char *wanted, in
     } else if (strcmp(wanted, "auto") == 0) {
         status = open_kind(made, BACKEND_CUDA, node_rank);
         if (status != MTIP_OK) {
+            snprintf(made->note, sizeof made->note, "%.*s", (int)sizeof made->note - 1,
+                     mtip_status_message());
             status = open_kind(made, BACKEND_CPU, node_rank);
         }
     } else {
@@ -82,8 +85,12 @@ void backend_destroy(struct backend **backend)
     }
 }
 
-enum mtip_status backend_alloc(const struct backend *backend, void **memory, int64_t count,
-                               size_t item_size, const char *what)
+typedef enum mtip_status (*alloc_function)(const struct backend *backend, void **memory,
+                                           size_t bytes, const char *what);
+typedef void (*free_function)(const struct backend *backend, void *memory);
+
+static enum mtip_status alloc_by(alloc_function alloc, const struct backend *backend, void **memory,
+                                 int64_t count, size_t item_size, const char *what)
 {
     size_t bytes = 0;
     *memory = NULL;
@@ -91,18 +98,41 @@ enum mtip_status backend_alloc(const struct backend *backend, void **memory, int
     if (status != MTIP_OK || bytes == 0) {
         return status;
     }
-    return backend->ops->alloc(backend, memory, bytes, what);
+    return alloc(backend, memory, bytes, what);
 }
 
-void backend_free(const struct backend *backend, void *memory)
+/* `memory` is the address of a pointer of any type. */
+static void free_by(free_function release, const struct backend *backend, void *memory)
 {
     void *held = NULL;
     void *const none = NULL;
     memcpy(&held, memory, sizeof held);
     if (held != NULL) {
-        backend->ops->free(backend, held);
+        release(backend, held);
     }
     memcpy(memory, &none, sizeof none);
+}
+
+enum mtip_status backend_alloc(const struct backend *backend, void **memory, int64_t count,
+                               size_t item_size, const char *what)
+{
+    return alloc_by(backend->ops->alloc, backend, memory, count, item_size, what);
+}
+
+void backend_free(const struct backend *backend, void *memory)
+{
+    free_by(backend->ops->free, backend, memory);
+}
+
+enum mtip_status backend_alloc_host(const struct backend *backend, void **memory, int64_t count,
+                                    size_t item_size, const char *what)
+{
+    return alloc_by(backend->ops->alloc_host, backend, memory, count, item_size, what);
+}
+
+void backend_free_host(const struct backend *backend, void *memory)
+{
+    free_by(backend->ops->free_host, backend, memory);
 }
 
 enum mtip_status backend_upload(const struct backend *backend, void *to, const void *from,

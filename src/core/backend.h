@@ -28,6 +28,9 @@ struct backend_ops {
     enum mtip_status (*alloc)(const struct backend *backend, void **memory, size_t bytes,
                               const char *what);
     void (*free)(const struct backend *backend, void *memory);
+    enum mtip_status (*alloc_host)(const struct backend *backend, void **memory, size_t bytes,
+                                   const char *what);
+    void (*free_host)(const struct backend *backend, void *memory);
     enum mtip_status (*upload)(const struct backend *backend, void *to, const void *from,
                                size_t bytes);
     enum mtip_status (*download)(const struct backend *backend, void *to, const void *from,
@@ -46,14 +49,17 @@ struct backend {
     int n_threads; /* OpenMP threads of this rank's host work, >= 1 */
     int device;    /* CUDA device of this rank, -1 on the CPU */
     void *stream;  /* cudaStream_t, NULL on the CPU */
+    void *detail;  /* owned by the table */
     char description[128];
+    char note[512]; /* why "auto" did not take a CUDA device; "" when it did or was not asked */
 };
 
 /* Opens a backend for this rank.
  *   wanted      "cpu", "cuda" or "auto" (CUDA where a device can be used, else the CPU)
  *   node_rank   rank among those of this host: device = node_rank modulo visible devices
  *   n_threads   0 = every core this process may use
- * "cuda" without a usable device is MTIP_ERR_DEVICE, with the reason. Release with backend_destroy. */
+ * "cuda" without a usable device is MTIP_ERR_DEVICE, with the reason; where "auto" falls back to the CPU the reason
+ * is in backend->note. Release with backend_destroy. */
 enum mtip_status backend_create(struct backend **backend, const char *wanted, int node_rank,
                                 int n_threads) MTIP_NODISCARD;
 void backend_destroy(struct backend **backend);
@@ -69,7 +75,16 @@ enum mtip_status backend_alloc(const struct backend *backend, void **memory, int
 /* Frees *memory (NULL allowed) and sets it to NULL; `memory` is the address of any pointer. */
 void backend_free(const struct backend *backend, void *memory);
 
-/* Host to device, device to host (returns when the data has arrived), device to device, zeros. */
+/* Zeroed host memory from which transfers are fastest (pinned, on CUDA); NULL for count 0. */
+enum mtip_status backend_alloc_host(const struct backend *backend, void **memory, int64_t count,
+                                    size_t item_size, const char *what) MTIP_NODISCARD;
+#define BACKEND_ALLOC_HOST(backend, memory, count, what)                                           \
+    backend_alloc_host((backend), (void **)(memory), (count), sizeof **(memory), (what))
+void backend_free_host(const struct backend *backend, void *memory);
+
+/* Host to device, device to host (returns when the data has arrived), device to device, zeros. The source of an
+ * upload may change as soon as the call returns, but memory of backend_alloc_host only after
+ * backend_synchronize. */
 enum mtip_status backend_upload(const struct backend *backend, void *to, const void *from,
                                 size_t bytes) MTIP_NODISCARD;
 enum mtip_status backend_download(const struct backend *backend, void *to, const void *from,

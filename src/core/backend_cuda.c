@@ -1,0 +1,391 @@
+/* backend_cuda.c - one CUDA device as a backend: memory, one stream, transfers.
+ *
+ * Transfers from and to ordinary host memory go through two pinned buffers in turn, so that the copy
+ * of one piece into (out of) them overlaps the transfer of the other; memory that is pinned already (from
+ * backend_alloc_host) is transferred directly.
+ */
+#include "core/backend_cuda.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/status_cuda.h"
+
+/* Bytes of one staging buffer: long enough to hide the start of a transfer, little to pin. */
+#define STAGING_BYTES ((size_t)4 << 20)
+
+/* Below this it is not worth asking whether host memory is pinned. */
+#define ASK_BYTES ((size_t)4 << 10)
+
+#define MAX_PARTIALS ((int)(BACKEND_CUDA_SCRATCH / sizeof(double)))
+
+struct backend_cuda {
+    cudaStream_t stream;
+    int has_stream;
+    void *staging[2];     /* pinned, [STAGING_BYTES] */
+    cudaEvent_t moved[2]; /* the last transfer from or to the buffer has been done */
+    int n_events;
+    int turn;         /* buffer that the next piece takes */
+    void *scratch;    /* device */
+    double *partials; /* host, [MAX_PARTIALS] */
+};
+
+static struct backend_cuda *detail(const struct backend *backend)
+{
+    return backend->detail;
+}
+
+enum mtip_status backend_cuda_enter(const struct backend *backend)
+{
+    return CUDA_STATUS(cudaSetDevice(backend->device));
+}
+
+cudaStream_t backend_cuda_stream(const struct backend *backend)
+{
+    return detail(backend)->stream;
+}
+
+void *backend_cuda_scratch(const struct backend *backend)
+{
+    return detail(backend)->scratch;
+}
+
+/* ---- open and close --------------------------------------------------------------------------- */
+
+static enum mtip_status count_devices(int *count)
+{
+    *count = 0; /* without a driver the call leaves it alone */
+    const cudaError_t code = cudaGetDeviceCount(count);
+    if (code == cudaErrorInsufficientDriver) {
+        (void)cudaGetLastError();
+        return MTIP_ERROR(MTIP_ERR_DEVICE,
+                          "no CUDA device: this machine has no NVIDIA driver, or one too old for "
+                          "CUDA %d.%d (nvidia-smi shows it)",
+                          CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    }
+    if (code == cudaErrorNoDevice || (code == cudaSuccess && *count == 0)) {
+        (void)cudaGetLastError();
+        return MTIP_ERROR(MTIP_ERR_DEVICE, "no CUDA device is visible to this process (see "
+                                           "nvidia-smi and CUDA_VISIBLE_DEVICES)");
+    }
+    return CUDA_STATUS(code);
+}
+
+static void cuda_close(struct backend *backend)
+{
+    struct backend_cuda *cuda = backend->detail;
+    if (cuda == NULL) {
+        return;
+    }
+    (void)cudaSetDevice(backend->device);
+    if (cuda->has_stream) {
+        (void)cudaStreamSynchronize(cuda->stream);
+    }
+    memory_free(&cuda->partials);
+    (void)cudaFree(cuda->scratch);
+    for (int i = 0; i < cuda->n_events; i++) {
+        (void)cudaEventDestroy(cuda->moved[i]);
+    }
+    for (int i = 0; i < 2; i++) {
+        (void)cudaFreeHost(cuda->staging[i]);
+    }
+    if (cuda->has_stream) {
+        (void)cudaStreamDestroy(cuda->stream);
+    }
+    (void)cudaGetLastError();
+    free(cuda);
+    backend->detail = NULL;
+    backend->stream = NULL;
+}
+
+static enum mtip_status take_device(struct backend *backend)
+{
+    enum mtip_status status = MTIP_OK;
+    struct cudaDeviceProp properties;
+    char text[32];
+    CUDA_TRY(cudaSetDevice(backend->device));
+    CUDA_TRY(cudaGetDeviceProperties(&properties, backend->device));
+    snprintf(backend->description, sizeof backend->description, "%.80s, device %d, %s",
+             properties.name, backend->device,
+             memory_format_bytes(text, sizeof text, properties.totalGlobalMem));
+cleanup:
+    return status;
+}
+
+static enum mtip_status take_resources(struct backend_cuda *cuda)
+{
+    enum mtip_status status = MTIP_OK;
+    CUDA_TRY(cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking));
+    cuda->has_stream = 1;
+    for (int i = 0; i < 2; i++) {
+        CUDA_TRY(cudaHostAlloc(&cuda->staging[i], STAGING_BYTES, cudaHostAllocPortable));
+        CUDA_TRY(cudaEventCreateWithFlags(&cuda->moved[i], cudaEventDisableTiming));
+        cuda->n_events++;
+    }
+    CUDA_TRY(cudaMalloc(&cuda->scratch, BACKEND_CUDA_SCRATCH));
+    MTIP_TRY(MEMORY_ALLOC(&cuda->partials, MAX_PARTIALS, "partial sums"));
+cleanup:
+    return status;
+}
+
+static enum mtip_status cuda_open(struct backend *backend, int node_rank)
+{
+    enum mtip_status status = MTIP_OK;
+    int n_devices = 0;
+    MTIP_TRY(count_devices(&n_devices));
+    backend->device = node_rank % n_devices;
+    MTIP_TRY(take_device(backend));
+    backend->detail = calloc(1, sizeof(struct backend_cuda));
+    if (backend->detail == NULL) {
+        MTIP_FAIL(MTIP_ERR_MEMORY, "backend: cannot allocate %zu bytes",
+                  sizeof(struct backend_cuda));
+    }
+    MTIP_TRY(take_resources(backend->detail));
+    backend->stream = detail(backend)->stream;
+cleanup:
+    if (status != MTIP_OK) {
+        cuda_close(backend);
+    }
+    return status;
+}
+
+/* ---- memory ----------------------------------------------------------------------------------- */
+
+static enum mtip_status cuda_memory(const struct backend *backend, size_t *free_bytes,
+                                    size_t *total_bytes)
+{
+    enum mtip_status status = MTIP_OK;
+    *free_bytes = 0;
+    *total_bytes = 0;
+    MTIP_TRY(backend_cuda_enter(backend));
+    CUDA_TRY(cudaMemGetInfo(free_bytes, total_bytes));
+cleanup:
+    return status;
+}
+
+static enum mtip_status cuda_alloc(const struct backend *backend, void **memory, size_t bytes,
+                                   const char *what)
+{
+    enum mtip_status status = MTIP_OK;
+    char text[3][32];
+    MTIP_TRY(backend_cuda_enter(backend));
+    const cudaError_t code = cudaMalloc(memory, bytes);
+    if (code == cudaErrorMemoryAllocation) {
+        size_t free_bytes = 0, total_bytes = 0;
+        (void)cudaGetLastError();
+        (void)cudaMemGetInfo(&free_bytes, &total_bytes);
+        MTIP_FAIL(MTIP_ERR_MEMORY, "%s: %s wanted on device %d, which has %s free of %s", what,
+                  memory_format_bytes(text[0], sizeof text[0], bytes), backend->device,
+                  memory_format_bytes(text[1], sizeof text[1], free_bytes),
+                  memory_format_bytes(text[2], sizeof text[2], total_bytes));
+    }
+    MTIP_TRY(status_from_cuda(code, "cudaMalloc", __FILE__, __LINE__));
+cleanup:
+    if (status != MTIP_OK) {
+        *memory = NULL;
+    }
+    return status;
+}
+
+static void cuda_free(const struct backend *backend, void *memory)
+{
+    if (cudaSetDevice(backend->device) != cudaSuccess || cudaFree(memory) != cudaSuccess) {
+        (void)cudaGetLastError();
+    }
+}
+
+static enum mtip_status cuda_alloc_host(const struct backend *backend, void **memory, size_t bytes,
+                                        const char *what)
+{
+    enum mtip_status status = MTIP_OK;
+    char text[32];
+    MTIP_TRY(backend_cuda_enter(backend));
+    const cudaError_t code = cudaHostAlloc(memory, bytes, cudaHostAllocPortable);
+    if (code == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError();
+        MTIP_FAIL(MTIP_ERR_MEMORY, "%s: cannot allocate %s of pinned host memory", what,
+                  memory_format_bytes(text, sizeof text, bytes));
+    }
+    MTIP_TRY(status_from_cuda(code, "cudaHostAlloc", __FILE__, __LINE__));
+    memset(*memory, 0, bytes);
+cleanup:
+    if (status != MTIP_OK) {
+        *memory = NULL;
+    }
+    return status;
+}
+
+static void cuda_free_host(const struct backend *backend, void *memory)
+{
+    (void)backend;
+    if (cudaFreeHost(memory) != cudaSuccess) {
+        (void)cudaGetLastError();
+    }
+}
+
+/* ---- transfers -------------------------------------------------------------------------------- */
+
+static enum mtip_status ask_pinned(int *pinned, const void *memory, size_t bytes)
+{
+    enum mtip_status status = MTIP_OK;
+    struct cudaPointerAttributes attributes;
+    *pinned = 0;
+    if (bytes >= ASK_BYTES) {
+        CUDA_TRY(cudaPointerGetAttributes(&attributes, memory));
+        *pinned = attributes.type == cudaMemoryTypeHost;
+    }
+cleanup:
+    return status;
+}
+
+/* The next staging buffer, waited for. */
+static enum mtip_status take_turn(struct backend_cuda *cuda, int *turn)
+{
+    *turn = cuda->turn;
+    cuda->turn = 1 - cuda->turn;
+    return CUDA_STATUS(cudaEventSynchronize(cuda->moved[*turn]));
+}
+
+static size_t piece(size_t bytes, size_t done)
+{
+    return bytes - done < STAGING_BYTES ? bytes - done : STAGING_BYTES;
+}
+
+static enum mtip_status cuda_upload(const struct backend *backend, void *to, const void *from,
+                                    size_t bytes)
+{
+    enum mtip_status status = MTIP_OK;
+    struct backend_cuda *cuda = detail(backend);
+    int pinned = 0;
+    MTIP_TRY(backend_cuda_enter(backend));
+    MTIP_TRY(ask_pinned(&pinned, from, bytes));
+    if (pinned) {
+        CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cuda->stream));
+        goto cleanup;
+    }
+    for (size_t done = 0; done < bytes; done += STAGING_BYTES) {
+        const size_t now = piece(bytes, done);
+        int turn = 0;
+        MTIP_TRY(take_turn(cuda, &turn));
+        memcpy(cuda->staging[turn], (const char *)from + done, now);
+        CUDA_TRY(cudaMemcpyAsync((char *)to + done, cuda->staging[turn], now,
+                                 cudaMemcpyHostToDevice, cuda->stream));
+        CUDA_TRY(cudaEventRecord(cuda->moved[turn], cuda->stream));
+    }
+cleanup:
+    return status;
+}
+
+/* Piece k is on its way while piece k - 1 is copied out of its buffer. */
+static enum mtip_status download_staged(struct backend_cuda *cuda, char *to, const char *from,
+                                        size_t bytes)
+{
+    enum mtip_status status = MTIP_OK;
+    size_t arrived = 0;
+    int before = -1;
+    for (size_t done = 0; done < bytes; done += STAGING_BYTES) {
+        int turn = 0;
+        MTIP_TRY(take_turn(cuda, &turn));
+        CUDA_TRY(cudaMemcpyAsync(cuda->staging[turn], from + done, piece(bytes, done),
+                                 cudaMemcpyDeviceToHost, cuda->stream));
+        CUDA_TRY(cudaEventRecord(cuda->moved[turn], cuda->stream));
+        if (before >= 0) {
+            CUDA_TRY(cudaEventSynchronize(cuda->moved[before]));
+            memcpy(to + arrived, cuda->staging[before], piece(bytes, arrived));
+            arrived += STAGING_BYTES;
+        }
+        before = turn;
+    }
+    CUDA_TRY(cudaEventSynchronize(cuda->moved[before]));
+    memcpy(to + arrived, cuda->staging[before], piece(bytes, arrived));
+cleanup:
+    return status;
+}
+
+static enum mtip_status cuda_download(const struct backend *backend, void *to, const void *from,
+                                      size_t bytes)
+{
+    enum mtip_status status = MTIP_OK;
+    struct backend_cuda *cuda = detail(backend);
+    int pinned = 0;
+    MTIP_TRY(backend_cuda_enter(backend));
+    MTIP_TRY(ask_pinned(&pinned, to, bytes));
+    if (pinned) {
+        CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, cuda->stream));
+        CUDA_TRY(cudaStreamSynchronize(cuda->stream));
+    } else {
+        MTIP_TRY(download_staged(cuda, to, from, bytes));
+    }
+cleanup:
+    return status;
+}
+
+static enum mtip_status cuda_copy(const struct backend *backend, void *to, const void *from,
+                                  size_t bytes)
+{
+    enum mtip_status status = MTIP_OK;
+    MTIP_TRY(backend_cuda_enter(backend));
+    CUDA_TRY(
+        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, backend_cuda_stream(backend)));
+cleanup:
+    return status;
+}
+
+static enum mtip_status cuda_zero(const struct backend *backend, void *memory, size_t bytes)
+{
+    enum mtip_status status = MTIP_OK;
+    MTIP_TRY(backend_cuda_enter(backend));
+    CUDA_TRY(cudaMemsetAsync(memory, 0, bytes, backend_cuda_stream(backend)));
+cleanup:
+    return status;
+}
+
+static enum mtip_status cuda_synchronize(const struct backend *backend)
+{
+    enum mtip_status status = MTIP_OK;
+    MTIP_TRY(backend_cuda_enter(backend));
+    CUDA_TRY(cudaStreamSynchronize(backend_cuda_stream(backend)));
+cleanup:
+    return status;
+}
+
+enum mtip_status backend_cuda_add_partials(const struct backend *backend, double *sums, int count,
+                                           int width)
+{
+    enum mtip_status status = MTIP_OK;
+    struct backend_cuda *cuda = detail(backend);
+    if (count * width > MAX_PARTIALS) {
+        return MTIP_ERROR(MTIP_ERR_INTERNAL, "%d x %d partial sums, room for %d", count, width,
+                          MAX_PARTIALS);
+    }
+    memset(sums, 0, (size_t)width * sizeof *sums);
+    if (count > 0) {
+        MTIP_TRY(cuda_download(backend, cuda->partials, cuda->scratch,
+                               (size_t)(count * width) * sizeof *cuda->partials));
+    }
+    for (int i = 0; i < count; i++) {
+        for (int j = 0; j < width; j++) {
+            sums[j] += cuda->partials[i * width + j];
+        }
+    }
+cleanup:
+    return status;
+}
+
+const struct backend_ops backend_ops_cuda = {
+    .open = cuda_open,
+    .close = cuda_close,
+    .alloc = cuda_alloc,
+    .free = cuda_free,
+    .alloc_host = cuda_alloc_host,
+    .free_host = cuda_free_host,
+    .upload = cuda_upload,
+    .download = cuda_download,
+    .copy = cuda_copy,
+    .zero = cuda_zero,
+    .synchronize = cuda_synchronize,
+    .memory = cuda_memory,
+};
