@@ -229,6 +229,33 @@ hostcuda-tests: $(HC_TESTS)
 hostcuda-selftests: $(HC_SELFTESTS)
 hostcuda-program: $(HC)/mtip
 
+# One mode after another, each in a make of its own. tests/cuda_*.c run on every kind of stream and
+# order; under ThreadSanitizer they stop at the first race.
+HC_RUN = TSAN_OPTIONS=halt_on_error=1:atexit_sleep_ms=0 ASAN_OPTIONS=detect_leaks=0 sh $(RUN_TESTS) -t 300
+.PHONY: check-cuda check-cuda-mode check-cuda-gates hc-mode-plain hc-mode-address hc-mode-thread
+check-cuda:
+ifeq ($(CUDA_INCLUDE),)
+	@echo "  skipped: no CUDA headers on this machine (cuda_runtime.h; CUDA_HOME names the toolkit)"
+else
+	@+for mode in plain address thread; do \
+	    $(MAKE) --no-print-directory HC_MODE=$$mode check-cuda-mode || exit 1; \
+	done
+	@+$(MAKE) --no-print-directory check-cuda-gates
+endif
+check-cuda-mode: hc-mode-$(HC_MODE)
+	@sh $(RUN_TESTS) -t 300 -l $(HC_MODE) $(HC)/selftest.sh
+$(HC)/selftest.sh: $(HC_SELFTESTS)
+	@echo 'exec python3 tests/hostcuda/selftest.py $(HC)/selftest $(HC_MODE)' >$@
+hc-mode-plain: $(HC_TESTS) $(HC)/selftest.sh
+	@for streams in eager lazy random; do \
+	    HC_STREAMS=$$streams HC_ORDER=$$(echo $$streams | sed 's/eager/forward/;s/lazy/reverse/') \
+	        $(HC_RUN) -l $$streams $(HC_TESTS) || exit 1; \
+	done
+hc-mode-address: $(HC_TESTS) $(HC)/selftest.sh
+	@HC_STREAMS=lazy $(HC_RUN) -l address $(HC_TESTS)
+hc-mode-thread: $(HC_TESTS) $(HC)/selftest.sh
+	@HC_ORDER=random $(HC_RUN) -l thread $(HC_TESTS)
+
 # ---- CUDA: end -------------------------------------------------------------------------------
 
 # ---- tests -----------------------------------------------------------------------------------

@@ -8,7 +8,8 @@
 namespace hc
 {
 
-static char token_barrier[2], token_warp[64];
+// By block, so that one block's barrier does not order another's accesses.
+static uint64_t token_barrier[1024][2], token_warp[256][64];
 static unsigned barrier_generation = 0;
 static auto &spare_meetings = leaky<std::vector<WarpMeeting *>>();
 
@@ -65,13 +66,22 @@ int block_barrier(BarrierOp op, int predicate, Site site)
     block.barrier_sum += predicate != 0;
     block.at_barrier.push_back(me);
     const unsigned generation = barrier_generation;
-    tsan_release(&token_barrier[generation]);
+    uint64_t *token = &token_barrier[block.number % 1024][generation];
+    tsan_release(token);
     if (block.at_barrier.size() == block.live) {
         release_barrier();
     }
     yield_thread();
-    tsan_acquire(&token_barrier[generation]);
+    tsan_acquire(token);
     return me->barrier_result;
+}
+
+// A fence orders what came before it against what follows a later fence of any thread.
+void memory_fence()
+{
+    static uint64_t token_fence;
+    tsan_release(&token_fence);
+    tsan_acquire(&token_fence);
 }
 
 // ---- warp primitives ---------------------------------------------------------------------------
@@ -171,14 +181,14 @@ const uint64_t *warp_exchange(unsigned mask, WarpOp op, uint64_t mine, Site site
     meeting->readers++;
     me->held = meeting;
     if (op == WARP_SYNC) { // the only one that orders memory
-        tsan_release(&token_warp[warp]);
+        tsan_release(&token_warp[block.number % 256][warp]);
     }
     if (meeting->arrived == mask) {
         close_meeting(warp, meeting);
     }
     yield_thread();
     if (op == WARP_SYNC) {
-        tsan_acquire(&token_warp[warp]);
+        tsan_acquire(&token_warp[block.number % 256][warp]);
     }
     return meeting->values;
 }

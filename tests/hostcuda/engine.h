@@ -3,7 +3,8 @@
 //
 // Pitfalls that shaped this code: a barrier needs two ThreadSanitizer tokens in turn, or an early
 // arrival at the next barrier counts as one at this; each CUDA thread keeps one stack; nothing is
-// allocated on a kernel thread; all of this is compiled without sanitizers.
+// allocated on a kernel thread; blocks have tokens of their own, or barriers would order blocks among
+// themselves; all of this is compiled without sanitizers.
 #ifndef HOSTCUDA_ENGINE_H
 #define HOSTCUDA_ENGINE_H
 
@@ -58,7 +59,8 @@ struct Block {
     int barrier_sum;
     Site barrier_site;
     std::vector<std::vector<WarpMeeting *>> meetings; // by warp
-    unsigned parity;                                  // of the block number: tokens in turn
+    unsigned number;                                  // in order of running
+    unsigned parity;                                  // of the number: tokens in turn
 };
 extern Block &block;
 extern Fiber *running_fiber;

@@ -1,5 +1,6 @@
 // fiber.cpp - CUDA threads as fibers: the switch, stacks, and who runs next.
 #include <algorithm>
+#include <array>
 
 #include <sys/mman.h>
 
@@ -81,7 +82,9 @@ static Fiber host; // the thread that launched
 static const void *host_stack;
 static size_t host_stack_size;
 static auto &all_fibers = leaky<std::vector<Fiber *>>();
-static auto &idle = leaky<std::vector<Fiber *>>();
+// Fibers without a thread. Unordered blocks that follow one another take theirs from two sets: a fiber
+// that served in both would carry the first block's past into the second's barriers.
+static auto &idle_sets = leaky<std::array<std::vector<Fiber *>, 2>>();
 static auto &finished = leaky<std::vector<Fiber *>>(); // ThreadSanitizer: idle after the block only
 
 static void become(unsigned linear)
@@ -134,8 +137,14 @@ static void lay_out_stack(Fiber *fiber)
     fiber->stack_pointer = p;
 }
 
+static std::vector<Fiber *> &idle_fibers()
+{
+    return idle_sets[options.race_grid ? block.number % 2 : 0];
+}
+
 static Fiber *take_fiber()
 {
+    std::vector<Fiber *> &idle = idle_fibers();
     if (!idle.empty()) {
         Fiber *fiber = idle.back();
         idle.pop_back();
@@ -247,7 +256,7 @@ static void thread_main()
             become(me->linear);
             continue;
         }
-        (with_tsan() ? finished : idle).push_back(me);
+        (with_tsan() ? finished : idle_fibers()).push_back(me);
         Fiber *next = pick_next();
         if (next != me) {
             switch_fiber(me, next);
@@ -268,23 +277,23 @@ void run_threads_of_block()
 
 void prepare_fibers(unsigned n_threads)
 {
-    idle.reserve(ring_size);
     finished.reserve(ring_size);
-    all_fibers.reserve(ring_size);
-    if (!with_tsan()) {
-        return;
+    all_fibers.reserve(2 * ring_size);
+    for (block.number = 0; block.number < 2; block.number++) {
+        idle_fibers().reserve(ring_size);
+        std::vector<Fiber *> taken; // none is to be made on a kernel thread
+        for (unsigned i = 0; with_tsan() && i < n_threads; i++) {
+            taken.push_back(take_fiber());
+        }
+        idle_fibers().insert(idle_fibers().end(), taken.begin(), taken.end());
     }
-    std::vector<Fiber *> taken; // none is to be made on a kernel thread
-    for (unsigned i = 0; i < n_threads; i++) {
-        taken.push_back(take_fiber());
-    }
-    idle.insert(idle.end(), taken.begin(), taken.end());
 }
 
 // Under ThreadSanitizer: the next block gets the fibers in another order, so that a race between the
 // threads i of two blocks does not hide in one fiber.
 void recycle_fibers()
 {
+    std::vector<Fiber *> &idle = idle_fibers();
     idle.insert(idle.begin(), finished.begin(), finished.end());
     finished.clear();
     if (with_tsan() && idle.size() > 3) {

@@ -174,6 +174,34 @@ static void place_dynamic_shared(size_t bytes, uint64_t nth_block)
     asan_unpoison(begin, bytes);
 }
 
+// Blocks that are not ordered among themselves use the same addresses for shared memory, which are
+// other memory on a device: mapping the pages anew makes ThreadSanitizer forget who used them.
+static void renew_pages(char *begin, size_t bytes)
+{
+    char *first = (char *)((size_t)begin / 4096 * 4096);
+    const size_t size = ((size_t)(begin + bytes - first) + 4095) / 4096 * 4096;
+    static auto &saved = leaky<std::vector<char>>(); // neighbours lie on the same pages
+    saved.assign(first, first + size);
+    if (bytes && mmap(first, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+                      -1, 0) == MAP_FAILED) {
+        die("cannot map shared memory anew");
+    }
+    std::copy(saved.begin(), saved.end(), first);
+}
+
+static void separate_blocks(const Launch &launch)
+{
+    if (!with_tsan() || !options.race_grid) {
+        return;
+    }
+    TsanIgnore ignore;
+    for (const Section &section : static_shared) {
+        renew_pages(section.begin, section.bytes);
+    }
+    renew_pages((char *)context.dynamic_shared, launch.shape.shared_bytes);
+    tsan_release(&token_launch);
+}
+
 // ---- the grid ----------------------------------------------------------------------------------
 static void prepare_block(const Launch &launch)
 {
@@ -207,12 +235,14 @@ static void run_block(const Launch &launch, uint64_t index, uint64_t nth)
     if (options.order == Order::random) {
         shuffle(block.order);
     }
+    block.number = (unsigned)nth;
     block.parity = (unsigned)(nth & 1);
     if (!options.race_grid) {
         tsan_acquire(&token_block[block.parity]);
     }
     place_dynamic_shared(launch.shape.shared_bytes, nth);
     make_shared_memory_undefined(launch, nth);
+    separate_blocks(launch);
     block.next = 0;
     block.live = block.n_threads;
     block.exited.assign(block.n_threads, false);

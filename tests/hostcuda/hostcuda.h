@@ -78,6 +78,7 @@ enum WarpOp {
 int block_barrier(BarrierOp op, int predicate, Site site);
 // All lanes of `mask` deposit 64 bits; returns the 32 values deposited (of the lanes in `mask`).
 const uint64_t *warp_exchange(unsigned mask, WarpOp op, uint64_t mine, Site site);
+void memory_fence();
 unsigned lane_index();
 unsigned active_lanes();
 [[noreturn]] void device_assert_failed(const char *expression, Site site);

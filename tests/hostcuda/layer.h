@@ -24,7 +24,7 @@ namespace hc
 
 template <class T> T &leaky()
 {
-    return *new T;
+    return *new T();
 }
 
 // ---- options.cpp -------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ struct Options {
     bool leaks = false;
     bool trace = false;
     bool statistics = false;
-    bool race_grid = false; // ThreadSanitizer: blocks are unordered among themselves
+    bool race_grid = true; // ThreadSanitizer: blocks are unordered among themselves
     Order order = Order::sequential;
     Mode streams = Mode::eager;
     uint64_t seed = 1;

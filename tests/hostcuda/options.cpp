@@ -149,7 +149,7 @@ void initialise()
     read_flag("HC_TRACE", &options.trace);
     read_flag("HC_STATS", &options.statistics);
     if (const char *text = getenv("HC_RACES")) {
-        options.race_grid = !strcmp(text, "grid");
+        options.race_grid = strcmp(text, "block") != 0;
     }
     if (with_asan() || with_tsan()) {
         options.stack = 256 << 10;

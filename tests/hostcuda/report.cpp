@@ -126,17 +126,13 @@ CallStack take_call_stack()
     return stack;
 }
 
-// cudaMalloc, cufftPlan1d, hc::..., but not a cuda_something of the program under test.
-static bool is_library_function(const std::string &name)
+// The program under test is C and CUDA; the layer and the headers it uses are C++.
+static bool is_of_program(const std::string &frame)
 {
-    for (const char *prefix : {"cuda", "cufft", "cublas"}) {
-        const size_t n = strlen(prefix);
-        if (name.compare(0, n, prefix) == 0 && name.size() > n && name[n] >= 'A' &&
-            name[n] <= 'Z') {
-            return true;
-        }
-    }
-    return name.compare(0, 4, "hc::") == 0 || name.compare(0, 6, "__libc") == 0;
+    const bool source =
+        frame.find(".c:") != std::string::npos || frame.find(".cu:") != std::string::npos;
+    return source && frame.find("libc-start") == std::string::npos &&
+           frame.find("libc_start") == std::string::npos;
 }
 
 std::string describe_call_stack(const CallStack &stack)
@@ -145,7 +141,7 @@ std::string describe_call_stack(const CallStack &stack)
     int shown = 0;
     for (int i = 0; i < stack.depth && shown < 3; i++) {
         const std::string frame = describe_address(stack.pc[i]);
-        if (is_library_function(frame) || frame.find(':') == std::string::npos) {
+        if (!is_of_program(frame)) {
             continue;
         }
         text += (shown++ ? " < " : "") + frame;

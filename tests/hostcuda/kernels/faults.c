@@ -63,7 +63,7 @@ static int host_fault(const char *name, struct setup *s)
         MUST(faults_set_in_struct(s->x, N, 1.0f, s->a));
         MUST(cudaDeviceSynchronize());
     } else if (!strcmp(name, "freed-async")) {
-        MUST(cudaFreeAsync(s->x, s->a));
+        MUST(cudaFreeAsync(s->x, s->a)); // plant freed-async
         MUST(faults_set(s->x, N, 1.0f, s->a));
     } else if (!strcmp(name, "freed-twice")) {
         MUST(cudaFree(s->x)); // plant freed-twice
