@@ -79,6 +79,7 @@ struct phase_schedule phase_schedule_search(double radius)
     const struct phase_schedule schedule = {
         .algorithm = PHASE_RAAR,
         .beta = 0.87,
+        .beta_end = 0.87,
         .loops = 4,
         .iterations = 25,
         .er_iterations = 10,
@@ -95,7 +96,8 @@ struct phase_schedule phase_schedule_final(double radius, int64_t n_support)
 {
     const struct phase_schedule schedule = {
         .algorithm = PHASE_RAAR,
-        .beta = 0.87,
+        .beta = 0.95,
+        .beta_end = 0.7,
         .loops = 10,
         .iterations = 40,
         .er_iterations = 15,
@@ -294,8 +296,10 @@ static enum mtip_status check_schedule(const struct phase_schedule *s)
         return MTIP_ERROR(MTIP_ERR_ARGUMENT, "phasing: algorithm %d does not exist",
                           (int)s->algorithm);
     }
-    if (!(s->beta > 0 && s->beta <= 1)) {
-        return MTIP_ERROR(MTIP_ERR_ARGUMENT, "phasing: beta is %g; it must be in (0, 1]", s->beta);
+    if (!(s->beta > 0 && s->beta <= 1 && s->beta_end > 0 && s->beta_end <= 1)) {
+        return MTIP_ERROR(MTIP_ERR_ARGUMENT,
+                          "phasing: beta goes from %g to %g; both must be in (0, 1]", s->beta,
+                          s->beta_end);
     }
     if (s->loops < 0 || s->iterations < 0 || s->er_iterations < 0 || s->final_er_iterations < 0) {
         return MTIP_ERROR(MTIP_ERR_ARGUMENT,
@@ -328,8 +332,9 @@ enum mtip_status phaser_run(struct phaser *phaser, const struct phase_schedule *
     for (int loop = 0; loop < s->loops; loop++) {
         const double part = s->loops > 1 ? (double)loop / (s->loops - 1) : 0.0;
         const double sigma = s->sigma_start + (s->sigma_end - s->sigma_start) * part;
-        MTIP_TRY(iterate(phaser, s->algorithm, s->beta, s->iterations, density, support));
-        MTIP_TRY(iterate(phaser, PHASE_ER, s->beta, s->er_iterations, density, support));
+        const double beta = s->beta + (s->beta_end - s->beta) * part;
+        MTIP_TRY(iterate(phaser, s->algorithm, beta, s->iterations, density, support));
+        MTIP_TRY(iterate(phaser, PHASE_ER, beta, s->er_iterations, density, support));
         MTIP_TRY(shrink_wrap(phaser, s, sigma, density, support));
         MTIP_TRY(recentre(phaser, density, support));
     }

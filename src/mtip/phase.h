@@ -29,10 +29,12 @@ extern "C" {
 
 enum phase_algorithm { PHASE_RAAR = 0, PHASE_HIO = 1, PHASE_ER = 2 };
 
-/* What one phasing does. The two functions below give the defaults. */
+/* What one phasing does. The two functions below give the defaults. Beta near 1 finds the basin, a low beta settles
+ * in it where the intensities are noisy and no density satisfies them. */
 struct phase_schedule {
     enum phase_algorithm algorithm;
-    double beta;             /* of RAAR and HIO, 0 < beta <= 1 */
+    double beta;             /* of RAAR and HIO in the first loop, 0 < beta <= 1 */
+    double beta_end;         /* in the last loop; in between it goes linearly */
     int loops;               /* each ends with shrink-wrap and recentring */
     int iterations;          /* of the algorithm a loop */
     int er_iterations;       /* of ER a loop */
