@@ -324,6 +324,23 @@ cleanup:
     return status;
 }
 
+enum mtip_status h5_check_storage(hid_t dataset, const struct h5_shape *shape, const char *name,
+                                  const char *path)
+{
+    /* Deflate packs at most 1032 bytes into one; 64 MiB may be taken without asking. */
+    const double unpacked = 8.0 * (double)h5_shape_count(shape);
+    const double stored = (double)H5Dget_storage_size(dataset);
+    if (unpacked > (double)((int64_t)64 << 20) && unpacked > 8.0 * 1100.0 * stored) {
+        char text[160];
+        h5_shape_text(text, sizeof text, shape);
+        return MTIP_ERROR(MTIP_ERR_FORMAT,
+                          "%s: dataset `%s` claims the shape %s but has %.0f bytes in the file; it "
+                          "may be damaged",
+                          path, name, text, stored);
+    }
+    return MTIP_OK;
+}
+
 static enum mtip_status read_failed(const char *name, const char *path)
 {
     char text[200];

@@ -52,6 +52,11 @@ void h5_reason(char *text, size_t size);
 enum mtip_status h5_dataset_open(hid_t *dataset, struct h5_shape *shape, hid_t location,
                                  const char *name, const char *path) MTIP_NODISCARD;
 
+/* Refuses a dataset that claims far more elements than the bytes it has in the file can hold (a damaged
+ * size, before memory is taken for it). For datasets that were written whole, with gzip or without. */
+enum mtip_status h5_check_storage(hid_t dataset, const struct h5_shape *shape, const char *name,
+                                  const char *path) MTIP_NODISCARD;
+
 /* "[10][1][32][32]" */
 void h5_shape_text(char *text, size_t size, const struct h5_shape *shape);
 

@@ -291,6 +291,7 @@ static enum mtip_status read_axis(int64_t *size, int axis, int rank, hid_t file,
         MTIP_FAIL(MTIP_ERR_FORMAT, "%s: dataset `%s` has %d axes; %d are expected", path, name,
                   shape.rank, rank);
     }
+    MTIP_TRY(h5_check_storage(dataset, &shape, name, path));
     *size = shape.dims[axis];
 cleanup:
     h5_close(dataset);
@@ -304,6 +305,7 @@ static enum mtip_status read_sizes(hid_t file, struct result *result, const char
     struct h5_shape shape;
     char text[160];
     MTIP_TRY(h5_dataset_open(&density, &shape, file, "density", path));
+    MTIP_TRY(h5_check_storage(density, &shape, "density", path));
     const int64_t m = shape.dims[0];
     if (shape.rank != 3 || shape.dims[1] != m || shape.dims[2] != m || m < 1) {
         h5_shape_text(text, sizeof text, &shape);
