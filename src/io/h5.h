@@ -24,6 +24,9 @@ struct h5_shape {
     int64_t dims[H5_MAX_RANK];
 };
 
+/* Keeps HDF5 from printing its error stack in this thread; whatever here calls HDF5 first does it. */
+void h5_silence(void);
+
 /* Closes an object of any kind; H5_NONE is allowed. */
 void h5_close(hid_t id);
 
