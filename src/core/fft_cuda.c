@@ -25,7 +25,6 @@ static void cuda_destroy(struct fft_plan *plan)
     if (cuda == NULL) {
         return;
     }
-    (void)cudaSetDevice(plan->backend->device);
     for (int i = cuda->n_plans - 1; i >= 0; i--) {
         (void)cufftDestroy(cuda->plans[i]);
     }
