@@ -124,19 +124,22 @@ $(BUILD)/libmtipnufft.a: $(NUFFT_OBJECTS)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
 # ---- CUDA: the real build --------------------------------------------------------------------
+# What ptxas tells of registers, stack and shared memory is kept beside the object, for the gates.
 # Code for each of CUDA_ARCH, and PTX of the last for chips to come. The program starts without a
 # driver: only the runtime library is linked, never libcuda.
 CUDA_GENCODE = $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a)) \
     -gencode arch=compute_$(lastword $(CUDA_ARCH)),code=compute_$(lastword $(CUDA_ARCH))
-NVCC_FLAGS = -std=c++17 -O3 -lineinfo $(CUDA_GENCODE) -Isrc $(DEFINES) \
+NVCC_FLAGS = -std=c++17 -O3 -lineinfo -Xptxas -v $(CUDA_GENCODE) -Isrc $(DEFINES) \
     -Xcompiler -fPIC,-Wall,-Wextra,-Wno-unknown-pragmas $(if $(filter 1,$(WERROR)),-Werror all-warnings) $(NVCCFLAGS)
+CUDA_LIBS = -L$(CUDA_LIB) -Wl,-rpath,$(abspath $(CUDA_LIB)) -lcufft -lcublas -lcudart -lstdc++
 $(BUILD)/%.cu.o: %.cu
 	@mkdir -p $(@D)
 	$(call say,NVCC,$<)
-	$(Q)$(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+	$(Q)$(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@ >$(@:.o=.ptxas) 2>&1; code=$$?; \
+	    grep -vE 'ptxas info|bytes stack frame|^$$' $(@:.o=.ptxas) >&2; exit $$code
 ifeq ($(HAVE_CUDA),1)
 INCLUDES += -isystem $(CUDA_INCLUDE)
-LIBS += -L$(CUDA_LIB) -Wl,-rpath,$(abspath $(CUDA_LIB)) -lcufft -lcublas -lcudart -lstdc++
+LIBS += $(CUDA_LIBS)
 endif
 
 # The tests of kernels on a real device (on the host they run on the layer below).
@@ -255,6 +258,24 @@ hc-mode-address: $(HC_TESTS) $(HC)/selftest.sh
 	@HC_STREAMS=lazy $(HC_RUN) -l address $(HC_TESTS)
 hc-mode-thread: $(HC_TESTS) $(HC)/selftest.sh
 	@HC_ORDER=random $(HC_RUN) -l thread $(HC_TESTS)
+
+# Static gates: what nvcc and ptxas say, and that the programs start without a driver.
+GATES_OBJECTS := $(patsubst %.cu,$(BUILD)/%.cu.o,$(wildcard src/*/*.cu) tests/hostcuda/kernels/basics.cu)
+GATES_OVER := $(BUILD)/tests/hostcuda/gates/over.cu.o
+GATES_START := $(BUILD)/tests/hostcuda/gates/start
+GATES_PROGRAM := $(if $(filter 1,$(HAVE_CUDA)),$(PROGRAM))
+$(GATES_START): tests/hostcuda/gates/start.c $(BUILD)/tests/hostcuda/kernels/basics.cu.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -std=c11 -O1 -isystem $(CUDA_INCLUDE) -o $@ $^ $(CUDA_LIBS) -lm
+ifeq ($(and $(NVCC),$(CUDA_LIB)),)
+check-cuda-gates:
+	@echo "  skipped: the static gates need nvcc (NVCC or CUDA_HOME name it)"
+else
+check-cuda-gates: $(GATES_OBJECTS) $(GATES_OVER) $(GATES_START) $(GATES_PROGRAM)
+	@GATES_LOGS="$(GATES_OBJECTS:.o=.ptxas)" GATES_OVER="$(GATES_OVER:.o=.ptxas)" GATES_ARCH="$(CUDA_ARCH)" \
+	    GATES_START="$(GATES_START)" GATES_PROGRAM="$(GATES_PROGRAM)" sh $(RUN_TESTS) tests/hostcuda/gates.sh
+endif
 
 # ---- CUDA: end -------------------------------------------------------------------------------
 
