@@ -155,7 +155,7 @@ static enum mtip_status orientation_metrics(struct reconstruction *r,
     }
     MTIP_TRY(comm_agree(r->comm, status));
     for (int64_t f = 0; f < n; f++) {
-        turn[f] = quaternion_angle(r->previous + 4 * f, r->quaternions + 4 * f);
+        turn[f] = orient_turn(r->previous + 4 * f, r->quaternions + 4 * f);
         moved += turn[f] > spacing ? 1.0 : 0.0;
         score += r->score[f];
         photons += r->totals[f];

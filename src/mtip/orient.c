@@ -106,6 +106,16 @@ double quaternion_angle(const double a[4], const double b[4])
     return 2.0 * atan2(sine, fabs(turn[0]));
 }
 
+/* Half turn about the beam, the detector frame's z axis. */
+static const double half_turn[4] = {0.0, 0.0, 0.0, 1.0};
+
+double orient_turn(const double a[4], const double b[4])
+{
+    double turned[4];
+    quaternion_multiply(turned, b, half_turn);
+    return fmin(quaternion_angle(a, b), quaternion_angle(a, turned));
+}
+
 void orient_super_fibonacci(double q[4], int64_t i, int64_t n, const double turn[4])
 {
     /* phi and psi of algorithm 1: phi = sqrt(2), psi the real root of psi^4 = psi + 4. */
@@ -135,9 +145,6 @@ static int compare_doubles(const void *a, const void *b)
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
-
-/* Half turn about the beam, the detector frame's z axis. */
-static const double half_turn[4] = {0.0, 0.0, 0.0, 1.0};
 
 /* turns[n][2][4]: the global rotation that frame n alone would ask for, plainly and with the half turn. */
 static void global_candidates(double *turns, const double *estimates, const double *truths,

@@ -36,6 +36,10 @@ void quaternion_from_vector(double q[4], const double v[3]);
 /* Angle in [0, pi] of the rotation that takes a to b. */
 double quaternion_angle(const double a[4], const double b[4]);
 
+/* Angle of the turn from a to b modulo the half turn about the beam, after which a frame on a nearly flat
+ * detector looks the same (DESIGN section 2). */
+double orient_turn(const double a[4], const double b[4]);
+
 /* Sample i of the super-Fibonacci spiral of n samples on SO(3) (Alexa, CVPR 2022, algorithm 1), turned from the
  * left by `turn` (NULL = not turned): an even covering for any n. */
 void orient_super_fibonacci(double q[4], int64_t i, int64_t n, const double turn[4]);

@@ -222,7 +222,7 @@ static enum mtip_status set_up(struct reconstruction *r)
 
     r->precision = strcmp(r->config->run.precision, "double") == 0 ? NUFFT_DOUBLE : NUFFT_FLOAT;
     MTIP_TRY(comm_agree(r->comm, backend_create(&r->backend, r->config->run.backend,
-                                                r->comm->node_rank, (int)r->config->run.threads)));
+                                                r->comm->node_rank, choose_threads(r))));
     MTIP_TRY(open_input(r, &dataset, &n_frames));
     MTIP_TRY(comm_agree(r->comm, choose_phase(r)));
     choose_batches(r);
