@@ -25,6 +25,15 @@ struct nufft_case {
     enum nufft_layout layout;
     int64_t n_targets; /* type 3 */
     enum nufft_backend backend;
+    int method;                             /* CUDA */
+    const struct nufft_test_memory *memory; /* where a plan's arrays live; NULL = the host */
+};
+
+/* Copies between the host and the memory of a backend; upload allocates. */
+struct nufft_test_memory {
+    void *(*upload)(const void *from, size_t bytes);
+    void (*download)(void *to, const void *from, size_t bytes);
+    void (*release)(void *memory);
 };
 
 /* Data of a case in double precision (rounded to the case's precision), complex numbers interleaved. */

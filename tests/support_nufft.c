@@ -186,8 +186,47 @@ enum mtip_status nufft_case_plan(struct nufft_plan **plan, const struct nufft_ca
     options.real_data = c->real_data;
     options.n_threads = c->n_threads;
     options.upsampling = c->upsampling;
+    options.method = c->method;
     return nufft_plan_create(plan, c->type, c->dimension, c->n_modes, c->sign < 0 ? -1 : 1,
                              vectors_of(c), c->tolerance, c->precision, &options);
+}
+
+static size_t bytes_of(const struct nufft_case *c, int64_t n)
+{
+    return (size_t)n * (c->precision == NUFFT_FLOAT ? sizeof(float) : sizeof(double));
+}
+
+/* n numbers in the case's precision, in the memory that its plan works on. */
+static void *plan_array(const struct nufft_case *c, const double *from, int64_t n)
+{
+    void *host = nufft_to_precision(from, n, c->precision);
+    if (c->memory == NULL || host == NULL) {
+        return host;
+    }
+    void *there = c->memory->upload(host, bytes_of(c, n));
+    free(host);
+    return there;
+}
+
+static void read_plan_array(const struct nufft_case *c, double *to, const void *from, int64_t n)
+{
+    if (c->memory == NULL) {
+        nufft_from_precision(to, from, n, c->precision);
+        return;
+    }
+    void *host = malloc(bytes_of(c, n + 1));
+    c->memory->download(host, from, bytes_of(c, n));
+    nufft_from_precision(to, host, n, c->precision);
+    free(host);
+}
+
+static void free_plan_array(const struct nufft_case *c, void *array)
+{
+    if (c->memory == NULL) {
+        free(array);
+    } else {
+        c->memory->release(array);
+    }
 }
 
 enum mtip_status nufft_through_plan(double *out, const struct nufft_case *c,
@@ -196,11 +235,11 @@ enum mtip_status nufft_through_plan(double *out, const struct nufft_case *c,
     struct nufft_plan *plan = NULL;
     void *x[3] = {NULL};
     void *s[3] = {NULL};
-    void *strengths = nufft_to_precision(data->strengths, data->values, c->precision);
-    void *modes = nufft_to_precision(data->modes, data->mode_values, c->precision);
+    void *strengths = plan_array(c, data->strengths, data->values);
+    void *modes = plan_array(c, data->modes, data->mode_values);
     for (int a = 0; a < c->dimension; a++) {
-        x[a] = nufft_to_precision(data->x[a], c->n_points, c->precision);
-        s[a] = nufft_to_precision(data->s[a], c->n_targets, c->precision);
+        x[a] = plan_array(c, data->x[a], c->n_points);
+        s[a] = plan_array(c, data->s[a], c->n_targets);
     }
     enum mtip_status status = nufft_case_plan(&plan, c);
     if (status == MTIP_OK) {
@@ -212,15 +251,15 @@ enum mtip_status nufft_through_plan(double *out, const struct nufft_case *c,
     }
     if (status == MTIP_OK) {
         const int64_t n = c->type == 2 ? data->values : data->mode_values;
-        nufft_from_precision(out, c->type == 2 ? strengths : modes, n, c->precision);
+        read_plan_array(c, out, c->type == 2 ? strengths : modes, n);
     }
     nufft_plan_destroy(&plan);
     for (int a = 0; a < 3; a++) {
-        free(x[a]);
-        free(s[a]);
+        free_plan_array(c, x[a]);
+        free_plan_array(c, s[a]);
     }
-    free(strengths);
-    free(modes);
+    free_plan_array(c, strengths);
+    free_plan_array(c, modes);
     return status;
 }
 

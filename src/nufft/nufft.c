@@ -76,6 +76,10 @@ static enum mtip_status check_arguments(int type, int dimension, const int64_t *
         return MTIP_ERROR(MTIP_ERR_ARGUMENT, "nufft: mode order %d is not known",
                           (int)options->order);
     }
+    if (options->method < NUFFT_METHOD_AUTO || options->method > NUFFT_METHOD_COLUMN) {
+        return MTIP_ERROR(MTIP_ERR_ARGUMENT, "nufft: method %d is not known (0 to %d)",
+                          options->method, (int)NUFFT_METHOD_COLUMN);
+    }
     if (options->n_threads < 0 || options->max_points < 0) {
         return MTIP_ERROR(MTIP_ERR_ARGUMENT,
                           "nufft: threads (%d) and expected points (%" PRId64

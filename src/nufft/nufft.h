@@ -37,6 +37,15 @@ enum nufft_precision { NUFFT_FLOAT = 0, NUFFT_DOUBLE = 1 };
 enum nufft_order { NUFFT_ORDER_CENTRED = 0, NUFFT_ORDER_FFT = 1 };
 enum nufft_backend { NUFFT_BACKEND_CPU = 0, NUFFT_BACKEND_CUDA = 1 };
 
+/* How the CUDA backend spreads (type 1) and interpolates (type 2). Results agree to the tolerance. */
+enum nufft_method {
+    NUFFT_METHOD_AUTO = 0,    /* the cheapest by the cost model of nufft_cuda_method.c */
+    NUFFT_METHOD_GM = 1,      /* points in the user's order, straight to and from global memory */
+    NUFFT_METHOD_GM_SORT = 2, /* the same, points sorted by bins */
+    NUFFT_METHOD_SM = 3,      /* sorted, a tile of the grid in shared memory */
+    NUFFT_METHOD_COLUMN = 4   /* sorted, a column of the grid slides through registers */
+};
+
 /* Options beyond the arguments of nufft_plan_create; start from nufft_options_default(). */
 struct nufft_options {
     enum nufft_backend backend;
@@ -44,7 +53,7 @@ struct nufft_options {
     int real_data;      /* 1: real-data mode */
     int n_threads;      /* CPU: 0 = as many as OpenMP would use */
     double upsampling;  /* 0 = chosen by cost; else 1.25 .. 2 */
-    int method;         /* CUDA: 0 = chosen by cost, else a spreading method */
+    int method;         /* CUDA: enum nufft_method; set-points chooses where it is AUTO */
     void *stream;       /* CUDA: the caller's cudaStream_t, NULL = the default stream */
     int64_t max_points; /* 0 = unknown; a hint for the cost model when known before set-points */
 };

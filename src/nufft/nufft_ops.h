@@ -34,9 +34,10 @@ extern "C" {
 /* The kernel on an axis is a piecewise polynomial: each tap's unit interval of f is cut into
  * NUFFT_SUBINTERVALS, each with a polynomial of degree nufft_kernel_degree(width). */
 #define NUFFT_SUBINTERVALS 8
+#define NUFFT_KERNEL_DEGREE(width) ((width) / 2 + 1) /* for device code, too */
 static inline int nufft_kernel_degree(int width)
 {
-    return width / 2 + 1;
+    return NUFFT_KERNEL_DEGREE(width);
 }
 
 struct nufft_axis {
