@@ -183,10 +183,11 @@ HC_MPI_LIBS = $(if $(filter thread,$(HC_MODE)),-lgomp $(shell $(CC) --showme:lin
 
 hc_object = $(patsubst %.c,$(HC_C)/%.o,$(1))
 HC_OBJECTS := $(NUFFT_KERNELS) \
-    $(filter-out $(NUFFT_KERNELS:$(BUILD)/%=$(HC_C)/%),$(patsubst %.c,$(HC_C)/%.o,$(wildcard src/*/*.c))) \
+    $(filter-out $(NUFFT_KERNELS:$(BUILD)/%=$(HC_C)/%),$(patsubst %.c,$(HC_C)/%.o,$(filter-out src/cli/%,$(wildcard src/*/*.c)))) \
     $(patsubst %.cu,$(HC)/%.cu.o,$(wildcard src/*/*.cu))
 HC_LAYER_OBJECTS := $(patsubst %.cpp,$(BUILD)/hostcuda/layer/%.o,$(notdir $(wildcard tests/hostcuda/*.cpp)))
 HC_PRODUCT := $(HC)/libmtip.a
+HC_COMMANDS := $(patsubst %.c,$(HC_C)/%.o,$(wildcard src/cli/*.c) src/main.c)
 HC_TESTS := $(patsubst tests/%.c,$(HC)/tests/%,$(wildcard tests/cuda_*.c))
 HC_SELFTESTS := $(patsubst tests/hostcuda/kernels/%.c,$(HC)/selftest/%,$(wildcard tests/hostcuda/kernels/*.c))
 HC_SUPPORT := $(patsubst %.c,$(HC_C)/%.o,$(wildcard tests/support*.c))
@@ -223,12 +224,12 @@ $(HC)/tests/cuda_%: $(HC_C)/tests/cuda_%.o $(HC_SUPPORT) $(HC_PRODUCT) $(HC_LAYE
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(HC_LINK_$(HC_MODE)) -o $@ $(filter-out $(HC_LAYER),$^) $(call pkg_libs,$(CMOCKA_PKG),-lcmocka) $(HC_LDLIBS) $(HC_MPI_LIBS)
-$(HC)/mtip: $(HC_C)/src/main.o $(HC_PRODUCT) $(HC_LAYER)
+$(HC)/mtip: $(HC_COMMANDS) $(HC_PRODUCT) $(HC_LAYER)
 	$(call say,LINK,$@)
 	$(Q)$(HC_LINK_$(HC_MODE)) -o $@ $(filter-out $(HC_LAYER),$^) $(HC_LDLIBS) $(HC_MPI_LIBS)
 
 .PHONY: hostcuda hostcuda-tests hostcuda-selftests hostcuda-program
-.SECONDARY: $(HC_LAYER_OBJECTS)
+.PRECIOUS: $(BUILD)/hostcuda/layer/%.o $(HC_C)/%.o $(HC)/%.cu.o
 hostcuda: $(HC_LAYER)
 hostcuda-tests: $(HC_TESTS)
 hostcuda-selftests: $(HC_SELFTESTS)
