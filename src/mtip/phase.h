@@ -61,6 +61,9 @@ struct phaser;
 struct phase_schedule phase_schedule_search(double radius);
 struct phase_schedule phase_schedule_final(double radius, int64_t n_support);
 
+/* MTIP_ERR_ARGUMENT, with the reason, where a schedule cannot be run. Pure. */
+enum mtip_status phase_schedule_check(const struct phase_schedule *schedule) MTIP_NODISCARD;
+
 /* Voxels of `voxel_A` Angstrom in the support of a particle of `mass_kDa`: twice the volume that the
  * mass takes at 1.21 A^3 per Dalton; at least 1. Pure. */
 int64_t phase_support_from_mass(double mass_kDa, double voxel_A);
@@ -113,6 +116,25 @@ enum mtip_status phaser_ball(struct phaser *phaser, double radius, uint8_t *supp
  * |F|^2 = sum_k A_k exp(-2 pi i k.n/M). Backend memory; the two arrays may be the same. */
 enum mtip_status phaser_autocorrelation(struct phaser *phaser, const double *density,
                                         double *autocorrelation) MTIP_NODISCARD;
+
+/* What a search for the support's size saw, from loose to tight. */
+#define PHASE_SCAN_MAX 64
+struct phase_scan {
+    int n;
+    int64_t n_support[PHASE_SCAN_MAX];
+    double r_factor[PHASE_SCAN_MAX];
+};
+
+/* The number of support voxels of a particle of unknown mass, from the data. Starting from the whole bounding
+ * ball the support is tightened in steps of 15 % while phasing goes on. As long as it holds the
+ * particle the R factor hardly moves (what it moves is noise fitted less); once it cuts into the particle the
+ * lost part of the scattered power shows: -d(R^2)/d(ln N) jumps by an order of magnitude. The
+ * result is the tightest N before that, and a fifth more.
+ * `density` and `support` (backend memory) are the start, for example the last of the search for orientations or
+ * phaser_random_start, and are used up. `radius` in voxels; scan may be NULL. Errors as phaser_run. */
+enum mtip_status phase_find_support(struct phaser *phaser, double radius, double *density,
+                                    uint8_t *support, int64_t *n_support,
+                                    struct phase_scan *scan) MTIP_NODISCARD;
 
 /* Fills a host mask [M][M][M/2+1]: 1 where k_min <= |k| <= k_max (grid steps), else 0. Pure. */
 void phase_mask_shells(uint8_t *measured, int64_t M, double k_min, double k_max);
