@@ -30,6 +30,7 @@ struct fixture {
     double s[3 * P];
     uint8_t mask[P];
     double response[P];
+    double polarization[P];
     double background[P];
     double quaternions[4 * N];
     double fluence[N];
@@ -53,6 +54,7 @@ static int set_up(void **state)
         }
         f.mask[p] = p % 7 != 3;
         f.response[p] = 0.5 + rng_uniform(&rng);
+        f.polarization[p] = 0.2 + 0.8 * rng_uniform(&rng);
         f.background[p] = 0.1 * rng_uniform(&rng);
     }
     for (int i = 0; i < N; i++) {
@@ -171,6 +173,7 @@ static void test_round_trip_real(void **state)
 {
     struct fixture *f = *state;
     f->frames[3 + P] = 0.125f;
+    f->detector.polarization = f->polarization;
     assert_ok(write_sample(f, 0));
     check_sample(f);
 }

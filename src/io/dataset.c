@@ -31,6 +31,7 @@ void detector_release(struct detector *detector)
     memory_free(&detector->s);
     memory_free(&detector->mask);
     memory_free(&detector->response);
+    memory_free(&detector->polarization);
     memory_free(&detector->background);
     memset(detector, 0, sizeof *detector);
 }

@@ -17,11 +17,17 @@ extern "C" {
 struct detector {
     int64_t n_panel, ny, nx; /* after binning */
     int64_t n_pixel;
-    double *s;     /* owned [P][3], scattering vector / 2 pi, 1/A, detector frame (beam along z) */
-    uint8_t *mask; /* owned [P], 1 = use */
-    double *
-        response; /* owned [P], polarisation times solid angle, mean 1 over used pixels; > 0 there */
-    double *background;  /* owned [P], mean photons a pixel, NULL = none */
+    /* owned [P][3], scattering vector / 2 pi, 1/A, detector frame (beam along z) */
+    double *s;
+    /* owned [P], 1 = use */
+    uint8_t *mask;
+    /* owned [P], polarisation times solid angle: mean 1 over used pixels, above 0 there */
+    double *response;
+    /* owned [P], what of the response is polarisation, NULL = not known apart. For the writer alone:
+     * readers leave it NULL. */
+    double *polarization;
+    /* owned [P], mean photons a pixel, NULL = none */
+    double *background;
     double wavelength_A; /* 0 = not known */
 };
 
@@ -74,11 +80,13 @@ void detector_release(struct detector *detector);
 
 struct dataset_writer;
 
-/* frames files get: intensities, pixel_position_reciprocal (1/m), pixel_index_map, mask, response,
- * background, and per frame orientations and fluence (NaN where none was given).
+/* Creates path under a temporary name; dataset_writer_finish renames it, destroying the writer
+ * before that removes it. Geometry is written from `detector` (borrowed during the call).
  *
- * Creates path under a temporary name; dataset_writer_finish renames it, destroying the writer
- * before that removes it. Geometry is written from `detector` (borrowed during the call). */
+ * The file gets `intensities`, `pixel_position_reciprocal` (1/m), `pixel_index_map`, `mask`,
+ * `solid_angle` and `polarization` (their product is the response; where the polarisation is not known
+ * apart, `solid_angle` holds both), `background`, and, once any was put, `orientations` and `fluence`
+ * (NaN for frames without). */
 enum mtip_status dataset_writer_create(struct dataset_writer **writer, const char *path,
                                        const struct detector *detector, int64_t n_frames,
                                        int integer_photons) MTIP_NODISCARD;

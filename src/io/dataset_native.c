@@ -212,16 +212,12 @@ cleanup:
     return status;
 }
 
-/* `response` (as we write it), or the product of `polarization` and `solid_angle`. */
+/* The product of `polarization` and `solid_angle`, each 1 where it is missing. */
 static enum mtip_status read_response(struct native *native, struct dataset_raw *raw)
 {
     enum mtip_status status = MTIP_OK;
     double *factor = NULL;
     const int64_t n = raw->n_panel * raw->ny * raw->nx;
-    MTIP_TRY(read_map(&raw->response, native, raw, "response"));
-    if (raw->response != NULL) {
-        goto cleanup;
-    }
     MTIP_TRY(read_map(&raw->response, native, raw, "polarization"));
     MTIP_TRY(read_map(&factor, native, raw, "solid_angle"));
     if (raw->response == NULL) {

@@ -56,6 +56,37 @@ cleanup:
     return status;
 }
 
+static enum mtip_status write_response(struct dataset_writer *writer,
+                                       const struct detector *detector)
+{
+    enum mtip_status status = MTIP_OK;
+    double *solid_angle = NULL;
+    hid_t dataset = H5_NONE;
+    const char *path = writer->target.path;
+    const double *polarization = detector->polarization;
+    if (detector->response == NULL) {
+        goto cleanup;
+    }
+    MTIP_TRY(MEMORY_ALLOC(&solid_angle, detector->n_pixel, "solid angle"));
+    for (int64_t p = 0; p < detector->n_pixel; p++) {
+        const double divisor = polarization != NULL ? polarization[p] : 1.0;
+        solid_angle[p] = divisor > 0.0 ? detector->response[p] / divisor : 0.0;
+    }
+    MTIP_TRY(h5_write(writer->file, "solid_angle", solid_angle, H5T_NATIVE_DOUBLE, H5T_IEEE_F64LE,
+                      3, writer->dims + 1, "relative", path));
+    if (polarization != NULL) {
+        MTIP_TRY(h5_write(writer->file, "polarization", polarization, H5T_NATIVE_DOUBLE,
+                          H5T_IEEE_F64LE, 3, writer->dims + 1, NULL, path));
+    } else {
+        dataset = H5Dopen2(writer->file, "solid_angle", H5P_DEFAULT);
+        MTIP_TRY(h5_attribute_text(dataset, "comment", "times polarization", path));
+    }
+cleanup:
+    h5_close(dataset);
+    memory_free(&solid_angle);
+    return status;
+}
+
 static enum mtip_status write_geometry(struct dataset_writer *writer,
                                        const struct detector *detector)
 {
@@ -68,10 +99,7 @@ static enum mtip_status write_geometry(struct dataset_writer *writer,
         MTIP_TRY(h5_write(file, "mask", detector->mask, H5T_NATIVE_UINT8, H5T_STD_U8LE, 3, dims,
                           NULL, path));
     }
-    if (detector->response != NULL) {
-        MTIP_TRY(h5_write(file, "response", detector->response, H5T_NATIVE_DOUBLE, H5T_IEEE_F64LE,
-                          3, dims, NULL, path));
-    }
+    MTIP_TRY(write_response(writer, detector));
     if (detector->background != NULL) {
         MTIP_TRY(h5_write(file, "background", detector->background, H5T_NATIVE_DOUBLE,
                           H5T_IEEE_F64LE, 3, dims, "photons", path));
