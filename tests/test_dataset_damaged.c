@@ -253,6 +253,28 @@ static void test_other_types(void **state)
     assert_null(dataset);
 }
 
+/* A filter that no HDF5 has. */
+static void test_unknown_filter(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct dataset *dataset = NULL;
+    hid_t file = H5_NONE;
+    const hsize_t dims[4] = {N, 1, NY, NX};
+    assert_ok(h5_create(&file, fixture->path));
+    const hid_t space = H5Screate_simple(4, dims, NULL);
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    assert_true(H5Pset_chunk(creation, 4, dims) >= 0);
+    assert_true(H5Pset_filter(creation, 65000, H5Z_FLAG_OPTIONAL, 0, NULL) >= 0);
+    h5_close(
+        H5Dcreate2(file, "intensities", H5T_STD_U8LE, space, H5P_DEFAULT, creation, H5P_DEFAULT));
+    h5_close(creation);
+    h5_close(space);
+    assert_ok(h5_finish(&file, fixture->path));
+    assert_status(dataset_open(&dataset, fixture->path, NULL), MTIP_ERR_UNSUPPORTED);
+    assert_message_has("65000");
+    assert_no_open_handles();
+}
+
 /* ---- files that are no HDF5 ------------------------------------------------------------------- */
 
 static void write_bytes(const char *path, const void *bytes, size_t size)
@@ -409,7 +431,8 @@ static void test_flipped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {CASE(test_one_thing_wrong), CASE(test_bad_values),
-                                       CASE(test_other_types),     CASE(test_no_hdf5),
-                                       CASE(test_truncated),       CASE(test_flipped)};
+                                       CASE(test_other_types),     CASE(test_unknown_filter),
+                                       CASE(test_no_hdf5),         CASE(test_truncated),
+                                       CASE(test_flipped)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

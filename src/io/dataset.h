@@ -45,7 +45,8 @@ struct dataset;
  * zero are taken out of the mask. Not collective: rank 0 alone opens it. options NULL = defaults.
  * Errors name the file and the dataset: MTIP_ERR_FILE (missing, unreadable), MTIP_ERR_FORMAT (not
  * HDF5, truncated, dataset missing or of the wrong shape), MTIP_ERR_DATA (zero frames, no usable pixel),
- * MTIP_ERR_CONFIG (an empty path, a bin larger than a panel). */
+ * MTIP_ERR_UNSUPPORTED (compressed with a filter that this HDF5 lacks), MTIP_ERR_CONFIG (an empty
+ * path, a bin larger than a panel). */
 enum mtip_status dataset_open(struct dataset **dataset, const char *path,
                               const struct dataset_options *options) MTIP_NODISCARD;
 void dataset_close(struct dataset **dataset);

@@ -51,7 +51,8 @@ void h5_list_names(char *text, size_t size, hid_t location);
 /* What HDF5 says went wrong last (its innermost reason), for a message. */
 void h5_reason(char *text, size_t size);
 
-/* Opens a dataset of integers or floats and tells its shape. `path` names the file in messages. */
+/* Opens a dataset of integers or floats and tells its shape. `path` names the file in messages. Errors
+ * MTIP_ERR_FORMAT, and MTIP_ERR_UNSUPPORTED for compression that this HDF5 lacks. */
 enum mtip_status h5_dataset_open(hid_t *dataset, struct h5_shape *shape, hid_t location,
                                  const char *name, const char *path) MTIP_NODISCARD;
 

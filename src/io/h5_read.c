@@ -39,6 +39,31 @@ static hid_t access_with_cache(hid_t location, const char *name)
     return access;
 }
 
+/* Compression that this HDF5 lacks shows when the dataset is opened, not in the middle of a run. */
+static enum mtip_status check_filters(hid_t dataset, const char *name, const char *path)
+{
+    enum mtip_status status = MTIP_OK;
+    const hid_t creation = H5Dget_create_plist(dataset);
+    const int n = creation >= 0 ? H5Pget_nfilters(creation) : 0;
+    for (int i = 0; i < n; i++) {
+        unsigned flags = 0, config = 0;
+        size_t n_values = 0;
+        char filter[80] = "";
+        const H5Z_filter_t id = H5Pget_filter2(creation, (unsigned)i, &flags, &n_values, NULL,
+                                               sizeof filter, filter, &config);
+        if (id >= 0 && H5Zfilter_avail(id) <= 0) {
+            MTIP_FAIL(MTIP_ERR_UNSUPPORTED,
+                      "%s: dataset `%s` is compressed with the filter \"%.60s\" (%d), which this "
+                      "HDF5 lacks: name its plugin's folder in HDF5_PLUGIN_PATH, or write the file "
+                      "with gzip",
+                      path, name, filter, (int)id);
+        }
+    }
+cleanup:
+    h5_close(creation);
+    return status;
+}
+
 enum mtip_status h5_dataset_open(hid_t *dataset, struct h5_shape *shape, hid_t location,
                                  const char *name, const char *path)
 {
@@ -62,6 +87,7 @@ enum mtip_status h5_dataset_open(hid_t *dataset, struct h5_shape *shape, hid_t l
         h5_reason(text, sizeof text);
         MTIP_FAIL(MTIP_ERR_FORMAT, "%s: dataset `%s` cannot be opened: %s", path, name, text);
     }
+    MTIP_TRY(check_filters(*dataset, name, path));
     const H5T_class_t kind = H5Tget_class(type);
     if (kind != H5T_INTEGER && kind != H5T_FLOAT && kind != H5T_ENUM) {
         MTIP_FAIL(MTIP_ERR_FORMAT, "%s: dataset `%s` does not hold integers or floats", path, name);
