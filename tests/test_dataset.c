@@ -85,8 +85,9 @@ static enum mtip_status write_sample(const struct fixture *f, int integer_photon
 {
     enum mtip_status status = MTIP_OK;
     struct dataset_writer *writer = NULL;
-    const double xyz[6] = {1, 2, 3, 4, 5, 6};
-    const int element[2] = {6, 8};
+    double xyz[6] = {1, 2, 3, 4, 5, 6}, occupancy[2] = {1, 0.5}, b_factor[2] = {11, 12};
+    int element[2] = {6, 8};
+    const struct atoms atoms = {2, xyz, element, occupancy, b_factor};
     MTIP_TRY(dataset_writer_create(&writer, f->path, &f->detector, N, integer_photons));
     /* Out of order, in two parts. */
     MTIP_TRY(
@@ -95,7 +96,7 @@ static enum mtip_status write_sample(const struct fixture *f, int integer_photon
     MTIP_TRY(dataset_writer_put(writer, 0, 2, f->frames, f->quaternions, f->fluence));
     MTIP_TRY(dataset_writer_note(writer, "configuration", "run = { seed = 1; };"));
     MTIP_TRY(dataset_writer_note(writer, "empty", ""));
-    MTIP_TRY(dataset_writer_atoms(writer, 2, xyz, element));
+    MTIP_TRY(dataset_writer_atoms(writer, &atoms));
     MTIP_TRY(dataset_writer_finish(&writer));
 cleanup:
     dataset_writer_destroy(&writer);

@@ -8,6 +8,7 @@
 #include "core/memory.h"
 #include "io/config.h"
 #include "io/dataset.h"
+#include "io/dataset_atoms.h"
 #include "mtip/orient.h"
 #include "mtip/particle.h"
 #include "mtip/scatter.h"
@@ -66,6 +67,9 @@ static void detector_lies_on_the_ewald_sphere(void **state)
     }
     assert_close(sum / (double)detector.n_pixel, 1.0, 1e-12);
     assert_null(detector.background);
+    /* polarisation is given apart as well */
+    assert_close(detector.polarization[16 * 33 + 32],
+                 1.0 - pow(detector.s[3 * (16 * 33 + 32)] * config.wavelength, 2.0), 1e-14);
     /* the centre pixel sees the direct beam */
     assert_close(length(&detector.s[3 * (16 * 33 + 16)]), 0.0, 0.0);
     /* Angles grow with the tangent: pixel 32 of row 16 is at 32/33 of the edge's, whose |s| is 1/8. */
@@ -327,7 +331,17 @@ static void file_holds_frames_and_truth(void **state)
     struct simulator *simulator = NULL;
     float again[3 * 256];
     double q[12], phi[3];
+    struct atoms stored;
     assert_ok(simulate_particle(&atoms, &config.simulate));
+    assert_true(dataset_has_atoms(config.simulate.output));
+    assert_ok(dataset_read_atoms(&stored, config.simulate.output));
+    assert_int_equal(stored.n, atoms.n);
+    assert_memory_equal(stored.xyz, atoms.xyz, 3 * (size_t)atoms.n * sizeof *atoms.xyz);
+    assert_memory_equal(stored.element, atoms.element, (size_t)atoms.n * sizeof *atoms.element);
+    assert_memory_equal(stored.b_factor, atoms.b_factor, (size_t)atoms.n * sizeof *atoms.b_factor);
+    assert_memory_equal(stored.occupancy, atoms.occupancy,
+                        (size_t)atoms.n * sizeof *atoms.occupancy);
+    atoms_release(&stored);
     assert_ok(simulate_detector(&made, &config.simulate));
     assert_ok(simulator_create(&simulator, &made, &atoms, &config.simulate, 2));
     assert_ok(simulator_frames(simulator, again, q, phi, 37, 3));

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "core/status.h"
+#include "io/pdb.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -104,9 +105,10 @@ enum mtip_status dataset_writer_put(struct dataset_writer *writer, int64_t first
 enum mtip_status dataset_writer_note(struct dataset_writer *writer, const char *name,
                                      const char *text) MTIP_NODISCARD;
 
-/* The particle the frames were made of: atoms [n][3] (A), stored as the truth beside the frames. */
-enum mtip_status dataset_writer_atoms(struct dataset_writer *writer, int64_t n, const double *xyz,
-                                      const int *element) MTIP_NODISCARD;
+/* The particle the frames were made of, stored as the truth beside the frames in the group `particle`: `atoms` [n][3]
+ * (A), `element`, `occupancy`, `b_factor` (A^2) [n]. dataset_atoms.h reads it back. */
+enum mtip_status dataset_writer_atoms(struct dataset_writer *writer,
+                                      const struct atoms *atoms) MTIP_NODISCARD;
 
 enum mtip_status dataset_writer_finish(struct dataset_writer **writer) MTIP_NODISCARD;
 void dataset_writer_destroy(struct dataset_writer **writer);

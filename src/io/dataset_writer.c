@@ -285,19 +285,23 @@ enum mtip_status dataset_writer_note(struct dataset_writer *writer, const char *
     return h5_attribute_text(writer->file, name, text, writer->target.path);
 }
 
-enum mtip_status dataset_writer_atoms(struct dataset_writer *writer, int64_t n, const double *xyz,
-                                      const int *element)
+enum mtip_status dataset_writer_atoms(struct dataset_writer *writer, const struct atoms *atoms)
 {
     enum mtip_status status = MTIP_OK;
     const char *path = writer->target.path;
-    const int64_t dims[2] = {n, 3};
+    const int64_t dims[2] = {atoms->n, 3};
     const hid_t group = H5Gcreate2(writer->file, "particle", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     if (group < 0) {
         MTIP_FAIL(MTIP_ERR_FILE, "%s: cannot create the group `particle`", path);
     }
-    MTIP_TRY(h5_write(group, "atoms", xyz, H5T_NATIVE_DOUBLE, H5T_IEEE_F64LE, 2, dims, "A", path));
-    MTIP_TRY(h5_write(group, "element", element, H5T_NATIVE_INT, H5T_STD_I32LE, 1, dims,
+    MTIP_TRY(h5_write(group, "atoms", atoms->xyz, H5T_NATIVE_DOUBLE, H5T_IEEE_F64LE, 2, dims, "A",
+                      path));
+    MTIP_TRY(h5_write(group, "element", atoms->element, H5T_NATIVE_INT, H5T_STD_I32LE, 1, dims,
                       "atomic number", path));
+    MTIP_TRY(h5_write(group, "occupancy", atoms->occupancy, H5T_NATIVE_DOUBLE, H5T_IEEE_F64LE, 1,
+                      dims, NULL, path));
+    MTIP_TRY(h5_write(group, "b_factor", atoms->b_factor, H5T_NATIVE_DOUBLE, H5T_IEEE_F64LE, 1,
+                      dims, "A^2", path));
 cleanup:
     h5_close(group);
     return status;

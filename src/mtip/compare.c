@@ -16,8 +16,9 @@
 
 #define PI 3.14159265358979323846264338327950288
 
-/* Relative error of the reference's amplitudes. */
+/* Relative error of the reference's amplitudes: in the final FSC, and while rotations are tried. */
 #define REFERENCE_TOLERANCE 1e-5
+#define SEARCH_TOLERANCE 1e-3
 
 /* Shells that decide translation and hand: the inner part, where a reconstruction is best. */
 #define ALIGN_PART 0.7
@@ -26,14 +27,15 @@
 struct comparison {
     int64_t M, n_half, n_shells;
     double voxel_A;
-    struct backend *host;    /* owned */
-    struct fft_plan *fft;    /* owned */
-    struct scatter_map *map; /* owned */
-    struct aligner *aligner; /* owned */
-    double *half_v, *half_g; /* owned [n_half][2] spectra of density and reference */
-    double *grid_v, *grid_g; /* owned [M^3] */
-    double *centred;         /* owned [M^3] */
-    uint8_t *use;            /* owned [n_half] modes that decide the alignment */
+    struct backend *host;           /* owned */
+    struct fft_plan *fft;           /* owned */
+    struct scatter_map *map;        /* owned */
+    struct scatter_map *search_map; /* owned, quicker */
+    struct aligner *aligner;        /* owned */
+    double *half_v, *half_g;        /* owned [n_half][2] spectra of density and reference */
+    double *grid_v, *grid_g;        /* owned [M^3] */
+    double *centred;                /* owned [M^3] */
+    uint8_t *use;                   /* owned [n_half] modes that decide the alignment */
 };
 
 static void comparison_release(struct comparison *c)
@@ -45,6 +47,7 @@ static void comparison_release(struct comparison *c)
     memory_free(&c->half_g);
     memory_free(&c->half_v);
     aligner_destroy(&c->aligner);
+    scatter_map_destroy(&c->search_map);
     scatter_map_destroy(&c->map);
     fft_plan_destroy(&c->fft);
     backend_destroy(&c->host);
@@ -93,6 +96,18 @@ static enum mtip_status check_density(const double *volume, int64_t n, const cha
     return MTIP_OK;
 }
 
+static enum mtip_status reference_map(struct scatter_map **map, const struct comparison *c,
+                                      const struct compare_reference *reference, double tolerance)
+{
+    const int n_threads = c->host->n_threads;
+    if (reference->atoms == NULL) {
+        return scatter_map_from_volume(map, reference->volume, reference->n, reference->voxel_A,
+                                       tolerance, n_threads);
+    }
+    const double s_max = ((double)c->n_shells + 0.51) / ((double)c->M * c->voxel_A);
+    return scatter_map_from_atoms(map, reference->atoms, s_max, tolerance, n_threads);
+}
+
 /* Plans, arrays, the density's spectrum, the reference's map, and the shells both can serve. */
 static enum mtip_status comparison_create(struct comparison *c, const double *volume, int64_t M,
                                           double voxel_A, const struct compare_reference *reference,
@@ -129,15 +144,8 @@ static enum mtip_status comparison_create(struct comparison *c, const double *vo
     MTIP_TRY(MEMORY_ALLOC(&c->centred, M * M * M, "density"));
     MTIP_TRY(MEMORY_ALLOC(&c->use, c->n_half, "modes that align"));
     MTIP_TRY(fft_plan_forward(c->fft, volume, c->half_v));
-    if (reference->atoms != NULL) {
-        MTIP_TRY(scatter_map_from_atoms(&c->map, reference->atoms,
-                                        ((double)c->n_shells + 0.51) / box, REFERENCE_TOLERANCE,
-                                        options->n_threads));
-    } else {
-        MTIP_TRY(scatter_map_from_volume(&c->map, reference->volume, reference->n,
-                                         reference->voxel_A, REFERENCE_TOLERANCE,
-                                         options->n_threads));
-    }
+    MTIP_TRY(reference_map(&c->map, c, reference, REFERENCE_TOLERANCE));
+    MTIP_TRY(reference_map(&c->search_map, c, reference, SEARCH_TOLERANCE));
 cleanup:
     return status;
 }

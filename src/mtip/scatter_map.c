@@ -207,7 +207,7 @@ enum mtip_status scatter_map_from_atoms(struct scatter_map **map, const struct a
     m->blur = spreader.blur;
     m->limit = s_max;
     /* Strong points at low |s| must not drown the weak ones at high |s|, which the blur weakens further. */
-    MTIP_TRY(map_prepare(m, spreader.grid, n, fmax(1e-3 * tolerance, 1e-12), n_threads));
+    MTIP_TRY(map_prepare(m, spreader.grid, n, 0.1 * tolerance, n_threads));
     *map = m;
     m = NULL;
 

@@ -62,10 +62,10 @@ static enum mtip_status write_notes(struct dataset_writer *writer, const struct 
 {
     enum mtip_status status = MTIP_OK;
     char *text = NULL, number[64];
-    MTIP_TRY(dataset_writer_atoms(writer, atoms->n, atoms->xyz, atoms->element));
+    MTIP_TRY(dataset_writer_atoms(writer, atoms));
     MTIP_TRY(config_to_text(&text, config));
     MTIP_TRY(dataset_writer_note(writer, "configuration", text));
-    MTIP_TRY(dataset_writer_note(writer, "polarization", "linear, along x of the detector"));
+    MTIP_TRY(dataset_writer_note(writer, "beam_polarization", "linear, along x of the detector"));
     snprintf(number, sizeof number, "%.6g", summary->diameter_A);
     MTIP_TRY(dataset_writer_note(writer, "particle_diameter_A", number));
     snprintf(number, sizeof number, "%.6g", summary->mass_kDa);

@@ -37,22 +37,24 @@ static enum mtip_status edge_tangent(double *tangent, const struct config_simula
     return MTIP_OK;
 }
 
-/* Scattering vector and response of the pixel at (x, y), in units of the distance. */
-static void place_pixel(double s[3], double *response, double x, double y, double wavelength)
+/* Scattering vector, polarisation factor and solid angle (relative) of the pixel at (x, y), in units of the distance. */
+static void place_pixel(double s[3], double *polarization, double *solid_angle, double x, double y,
+                        double wavelength)
 {
     const double norm = sqrt(x * x + y * y + 1.0);
     s[0] = x / (norm * wavelength);
     s[1] = y / (norm * wavelength);
     /* 1/norm - 1 without cancellation */
     s[2] = -(x * x + y * y) / (norm * (norm + 1.0) * wavelength);
-    *response = (1.0 - x * x / (norm * norm)) / (norm * norm * norm);
+    *polarization = 1.0 - x * x / (norm * norm);
+    *solid_angle = 1.0 / (norm * norm * norm);
 }
 
 enum mtip_status simulate_detector(struct detector *detector, const struct config_simulate *config)
 {
     enum mtip_status status = MTIP_OK;
     const int64_t n = config->pixels, n_pixel = n * n;
-    double tangent = 0.0, sum = 0.0;
+    double tangent = 0.0, solid_angle = 0.0, sum = 0.0;
     int64_t n_used = 0;
 
     memset(detector, 0, sizeof *detector);
@@ -64,14 +66,16 @@ enum mtip_status simulate_detector(struct detector *detector, const struct confi
     MTIP_TRY(MEMORY_ALLOC(&detector->s, 3 * n_pixel, "pixel positions"));
     MTIP_TRY(MEMORY_ALLOC(&detector->mask, n_pixel, "pixel mask"));
     MTIP_TRY(MEMORY_ALLOC(&detector->response, n_pixel, "pixel response"));
+    MTIP_TRY(MEMORY_ALLOC(&detector->polarization, n_pixel, "polarisation"));
     if (config->background > 0.0) {
         MTIP_TRY(MEMORY_ALLOC(&detector->background, n_pixel, "background"));
     }
     for (int64_t p = 0; p < n_pixel; p++) {
         const double ix = (double)(2 * (p % n) - n + 1) / (double)n; /* -1 .. 1 over the width */
         const double iy = (double)(2 * (p / n) - n + 1) / (double)n;
-        place_pixel(&detector->s[3 * p], &detector->response[p], tangent * ix, tangent * iy,
-                    config->wavelength);
+        place_pixel(&detector->s[3 * p], &detector->polarization[p], &solid_angle, tangent * ix,
+                    tangent * iy, config->wavelength);
+        detector->response[p] = detector->polarization[p] * solid_angle;
         detector->mask[p] = sqrt(ix * ix + iy * iy) >= config->beamstop;
         if (detector->background != NULL) {
             detector->background[p] = config->background;
