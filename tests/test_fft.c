@@ -197,6 +197,49 @@ static void check_kernel(const struct fft_lines_kernel *kernel, int64_t n)
     fft_lines_destroy(&lines);
 }
 
+/* Pairs of real lines through one kernel: the spectrum against the sum, and back. */
+static void check_real_lines(const struct fft_lines_kernel *kernel, int64_t n, int rows)
+{
+    struct fft_lines lines;
+    double *tile[3] = {NULL}, *real = NULL, *half = NULL, *want = NULL, *back = NULL;
+    const int64_t n_half = n / 2 + 1;
+    assert_ok(fft_lines_create(&lines, n));
+    for (int i = 0; i < 3; i++) {
+        assert_ok(MEMORY_ALLOC(&tile[i], 2 * kernel->lanes * n, "tile"));
+    }
+    assert_ok(MEMORY_ALLOC(&real, rows * n, "real"));
+    assert_ok(MEMORY_ALLOC(&back, rows * n, "back"));
+    assert_ok(MEMORY_ALLOC(&half, rows * 2 * n_half, "half"));
+    assert_ok(MEMORY_ALLOC(&want, rows * 2 * n_half, "want"));
+    struct rng rng = rng_stream(3, RNG_TEST, 0, 0);
+    for (int64_t i = 0; i < rows * n; i++) {
+        real[i] = rng_normal(&rng);
+        const int64_t row = i / n, j = i % n;
+        for (int64_t k = 0; k < n_half; k++) {
+            const double angle = TWO_PI * (double)(j * k % n) / (double)n;
+            want[2 * (row * n_half + k)] += real[i] * cos(angle);
+            want[2 * (row * n_half + k) + 1] -= real[i] * sin(angle);
+        }
+    }
+    kernel->load_real(tile[0], real, n, rows);
+    kernel->store_half(half, kernel->transform(&lines, tile[0], tile[1], tile[2]), n, rows);
+    assert_at_most(support_relative_l2(half, want, rows * 2 * n_half), TOLERANCE);
+    kernel->load_half(tile[0], half, n, rows);
+    kernel->store_real(back, kernel->transform(&lines, tile[0], tile[1], tile[2]), n, rows);
+    for (int64_t i = 0; i < rows * n; i++) {
+        back[i] /= (double)n;
+    }
+    assert_at_most(support_relative_l2(back, real, rows * n), TOLERANCE);
+    memory_free(&want);
+    memory_free(&half);
+    memory_free(&back);
+    memory_free(&real);
+    for (int i = 0; i < 3; i++) {
+        memory_free(&tile[i]);
+    }
+    fft_lines_destroy(&lines);
+}
+
 static void every_instruction_set_transforms_lines(void **state)
 {
     (void)state;
@@ -213,6 +256,8 @@ static void every_instruction_set_transforms_lines(void **state)
         for (int64_t n = 1; kernels[i] != NULL && n <= 130; n++) {
             if (fft_lines_supports(n)) {
                 check_kernel(kernels[i], n);
+                check_real_lines(kernels[i], n, 2 * kernels[i]->lanes);
+                check_real_lines(kernels[i], n, 1 + (int)(n % (2 * kernels[i]->lanes)));
             }
         }
     }

@@ -18,12 +18,15 @@
 #include <omp.h>
 #endif
 
+/* Neighbouring lines are fetched together, this many complex numbers (256 bytes) from each place. */
+#define GROUP 16
+
 struct fft_cpu {
     int n_threads;
     /* Line transforms; kernel is NULL where FFTW does the work. */
     const struct fft_lines_kernel *kernel;
     struct fft_lines lines[3]; /* z, y, x */
-    double *scratch;           /* owned: [n_threads][3][scratch_size] tiles */
+    double *scratch; /* owned: [n_threads][scratch_size], GROUP lines twice and one tile */
     int64_t scratch_size;
     /* FFTW, NULL where lines do the work. */
     fftw_plan forward;
@@ -86,8 +89,8 @@ static enum mtip_status create_lines(struct fft_cpu *cpu, const int64_t n[3])
         longest = n[axis] > longest ? n[axis] : longest;
         MTIP_TRY(fft_lines_create(&cpu->lines[axis], n[axis]));
     }
-    cpu->scratch_size = 2 * cpu->kernel->lanes * longest;
-    MTIP_TRY(MEMORY_ALLOC(&cpu->scratch, cpu->n_threads * 3 * cpu->scratch_size, "FFT scratch"));
+    cpu->scratch_size = 2 * (2 * GROUP + cpu->kernel->lanes) * longest;
+    MTIP_TRY(MEMORY_ALLOC(&cpu->scratch, cpu->n_threads * cpu->scratch_size, "FFT scratch"));
 cleanup:
     return status;
 }
@@ -112,7 +115,7 @@ cleanup:
 static double *thread_scratch(const struct fft_cpu *cpu)
 {
 #ifdef _OPENMP
-    return cpu->scratch + omp_get_thread_num() * 3 * cpu->scratch_size;
+    return cpu->scratch + omp_get_thread_num() * cpu->scratch_size;
 #else
     return cpu->scratch;
 #endif
@@ -129,19 +132,23 @@ static void transform_across(const struct fft_cpu *cpu, const struct fft_lines *
                              int64_t blocks, int64_t width, int inverse)
 {
     const struct fft_lines_kernel *kernel = cpu->kernel;
-    const int64_t tiles = (width + kernel->lanes - 1) / kernel->lanes;
-    if (lines->n == 1) {
+    const int64_t n = lines->n, tile = 2 * kernel->lanes * n;
+    const int64_t groups = (width + GROUP - 1) / GROUP;
+    if (n == 1) {
         return;
     }
 #pragma omp parallel for num_threads(cpu->n_threads) schedule(static)
-    for (int64_t item = 0; item < blocks * tiles; item++) {
-        const int64_t first = item % tiles * kernel->lanes;
-        const int used = at_most(width - first, kernel->lanes);
-        double *at = half + 2 * (item / tiles * lines->n * width + first);
-        double *x = thread_scratch(cpu), *y = x + cpu->scratch_size, *spare = y + cpu->scratch_size;
-        kernel->load(x, at, lines->n, width, used, inverse);
-        double *done = kernel->transform(lines, x, y, spare);
-        kernel->store(at, done, lines->n, width, used, inverse);
+    for (int64_t item = 0; item < blocks * groups; item++) {
+        const int64_t first = item % groups * GROUP;
+        const int used = at_most(width - first, GROUP);
+        double *at = half + 2 * (item / groups * n * width + first);
+        double *x = thread_scratch(cpu), *y = x + 2 * GROUP * n, *spare = y + 2 * GROUP * n;
+        double *done = x;
+        kernel->load(x, at, n, width, used, inverse);
+        for (int t = 0; t * kernel->lanes < used; t++) {
+            done = kernel->transform(lines, x + t * tile, y + t * tile, spare) - t * tile;
+        }
+        kernel->store(at, done, n, width, used, inverse);
     }
 }
 
@@ -154,7 +161,7 @@ static void transform_rows(const struct fft_cpu *cpu, const struct fft_lines *li
     for (int64_t tile = 0; tile < (rows + group - 1) / group; tile++) {
         const int64_t first = tile * group;
         const int used = at_most(rows - first, group);
-        double *x = thread_scratch(cpu), *y = x + cpu->scratch_size, *spare = y + cpu->scratch_size;
+        double *x = thread_scratch(cpu), *y = x + 2 * GROUP * n, *spare = y + 2 * GROUP * n;
         if (real_in != NULL) {
             kernel->load_real(x, real_in + first * n, n, used);
             kernel->store_half(half + first * row_half, kernel->transform(lines, x, y, spare), n,

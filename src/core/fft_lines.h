@@ -42,11 +42,11 @@ struct fft_lines_kernel {
     const char *name;
     /* Transforms the tile x; y and spare are two more tiles. Returns where the result is, x or y. */
     double *(*transform)(const struct fft_lines *lines, double *x, double *y, double *spare);
-    /* tile <- `used` <= L lines of interleaved complex numbers that lie side by side: point j of line l
-     * at from[2 (j stride + l)]; swap exchanges re and im, which turns the transform into its inverse.
-     * And back. */
-    void (*load)(double *tile, const double *from, int64_t n, int64_t stride, int used, int swap);
-    void (*store)(double *to, const double *tile, int64_t n, int64_t stride, int used, int swap);
+    /* tiles <- `used` lines of interleaved complex numbers that lie side by side, L a tile, one tile after the
+     * other: point j of line l at from[2 (j stride + l)]; swap exchanges re and im, which turns the
+     * transform into its inverse. And back. */
+    void (*load)(double *tiles, const double *from, int64_t n, int64_t stride, int used, int swap);
+    void (*store)(double *to, const double *tiles, int64_t n, int64_t stride, int used, int swap);
     /* Real lines travel in pairs, z = a + i b, `used` <= 2 L of them in rows of n numbers. Forward: load_real,
      * transform, store_half (rows of n/2+1 complex numbers, the spectra of a and b). Inverse:
      * load_half, transform, store_real. */

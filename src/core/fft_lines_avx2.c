@@ -15,6 +15,16 @@ static inline __attribute__((always_inline)) vec madd(vec a, vec b, vec c)
     return _mm256_fmadd_pd(a, b, c);
 }
 
+static inline __attribute__((always_inline)) void transpose(vec v[4])
+{
+    const vec a = _mm256_unpacklo_pd(v[0], v[1]), b = _mm256_unpackhi_pd(v[0], v[1]);
+    const vec c = _mm256_unpacklo_pd(v[2], v[3]), d = _mm256_unpackhi_pd(v[2], v[3]);
+    v[0] = _mm256_permute2f128_pd(a, c, 0x20);
+    v[1] = _mm256_permute2f128_pd(b, d, 0x20);
+    v[2] = _mm256_permute2f128_pd(a, c, 0x31);
+    v[3] = _mm256_permute2f128_pd(b, d, 0x31);
+}
+
 #define LANES 4
 #define KERNEL fft_lines_kernel_avx2
 #define KERNEL_NAME "256-bit vectors"

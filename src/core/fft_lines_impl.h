@@ -1,6 +1,6 @@
 /* fft_lines_impl.h - body of the line transforms, compiled once an instruction set.
  *
- * The including file defines LANES, madd(a, b, c) = a b + c on vectors, and KERNEL, the name of the table
+ * The including file defines LANES, madd(a, b, c) = a b + c on vectors, transpose(v) of LANES vectors, and KERNEL, the name of the table
  * it makes; without them this header is empty. Layout and algorithm: fft_lines.h.
  */
 #ifdef KERNEL
@@ -205,102 +205,206 @@ static double *transform(const struct fft_lines *lines, double *x, double *y, do
     return x;
 }
 
-static void load(double *tile, const double *from, int64_t n, int64_t stride, int used, int swap)
+/* Points j of the `lanes` lines of one tile, side by side in memory. */
+INLINE void load_lanes(double *re, double *im, const double *line, const int lanes)
 {
+    for (int l = 0; l < lanes; l++) {
+        re[l] = line[2 * l];
+        im[l] = line[2 * l + 1];
+    }
+}
+
+INLINE void store_lanes(double *line, const double *re, const double *im, const int lanes)
+{
+    for (int l = 0; l < lanes; l++) {
+        line[2 * l] = re[l];
+        line[2 * l + 1] = im[l];
+    }
+}
+
+/* Point by point over all tiles, so that memory is read in pieces of several cache lines. */
+static void load(double *tiles, const double *from, int64_t n, int64_t stride, int used, int swap)
+{
+    const int whole = used / LANES, rest = used % LANES;
     for (int64_t j = 0; j < n; j++) {
-        double *re = tile + 2 * LANES * j + (swap ? LANES : 0);
-        double *im = tile + 2 * LANES * j + (swap ? 0 : LANES);
+        double *re = tiles + 2 * LANES * j + (swap ? LANES : 0);
+        double *im = tiles + 2 * LANES * j + (swap ? 0 : LANES);
         const double *line = from + 2 * j * stride;
-        if (used == LANES) {
-            for (int l = 0; l < LANES; l++) {
-                re[l] = line[2 * l];
-                im[l] = line[2 * l + 1];
-            }
-        } else {
-            for (int l = 0; l < LANES; l++) {
-                re[l] = l < used ? line[2 * l] : 0.0;
-                im[l] = l < used ? line[2 * l + 1] : 0.0;
-            }
+        for (int t = 0; t < whole; t++) {
+            load_lanes(re, im, line, LANES);
+            re += 2 * LANES * n;
+            im += 2 * LANES * n;
+            line += 2 * LANES;
+        }
+        for (int l = 0; rest > 0 && l < LANES; l++) {
+            re[l] = l < rest ? line[2 * l] : 0.0;
+            im[l] = l < rest ? line[2 * l + 1] : 0.0;
         }
     }
 }
 
-static void store(double *to, const double *tile, int64_t n, int64_t stride, int used, int swap)
+static void store(double *to, const double *tiles, int64_t n, int64_t stride, int used, int swap)
 {
+    const int whole = used / LANES, rest = used % LANES;
     for (int64_t j = 0; j < n; j++) {
-        const double *re = tile + 2 * LANES * j + (swap ? LANES : 0);
-        const double *im = tile + 2 * LANES * j + (swap ? 0 : LANES);
+        const double *re = tiles + 2 * LANES * j + (swap ? LANES : 0);
+        const double *im = tiles + 2 * LANES * j + (swap ? 0 : LANES);
         double *line = to + 2 * j * stride;
-        if (used == LANES) {
-            for (int l = 0; l < LANES; l++) {
-                line[2 * l] = re[l];
-                line[2 * l + 1] = im[l];
-            }
-        } else {
-            for (int l = 0; l < used; l++) {
-                line[2 * l] = re[l];
-                line[2 * l + 1] = im[l];
-            }
+        for (int t = 0; t < whole; t++) {
+            store_lanes(line, re, im, LANES);
+            re += 2 * LANES * n;
+            im += 2 * LANES * n;
+            line += 2 * LANES;
         }
+        store_lanes(line, re, im, rest);
     }
 }
 
+/* A vector anywhere in memory. */
+INLINE vec get_row(const double *from)
+{
+    vec v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+
+INLINE void put_row(double *to, vec v)
+{
+    memcpy(to, &v, sizeof v);
+}
+
+/* Real lines: line 2 l is the real part of lane l, line 2 l + 1 its imaginary part. Full tiles go in blocks of
+ * LANES x LANES that are transposed in registers, the rest number by number. */
 static void load_real(double *tile, const double *rows, int64_t n, int used)
 {
-    for (int l = 0; l < LANES; l++) {
-        const double *a = rows + 2 * l * n;
-        for (int64_t j = 0; j < n; j++) {
-            tile[2 * LANES * j + l] = 2 * l < used ? a[j] : 0.0;
-        }
-        for (int64_t j = 0; j < n; j++) {
-            tile[2 * LANES * j + LANES + l] = 2 * l + 1 < used ? a[n + j] : 0.0;
-        }
-    }
-}
-
-/* A_k = (Z_k + conj Z_-k)/2, B_k = (Z_k - conj Z_-k)/(2 i). */
-static void store_half(double *rows, const double *tile, int64_t n, int used)
-{
-    const int64_t n_half = n / 2 + 1;
-    const vec half = spread(0.5);
-    for (int64_t k = 0; k < n_half; k++) {
-        const struct cvec z = get(tile, k), mirror = get(tile, k == 0 ? 0 : n - k);
-        const vec out[4] = {half * (z.re + mirror.re), half * (z.im - mirror.im),
-                            half * (z.im + mirror.im), half * (mirror.re - z.re)};
-        double *at = rows + 2 * k;
-        for (int row = 0; row < used; row++, at += 2 * n_half) {
-            at[0] = out[2 * (row & 1)][row >> 1];
-            at[1] = out[2 * (row & 1) + 1][row >> 1];
+    int64_t done = 0;
+    for (; used == 2 * LANES && done + LANES <= n; done += LANES) {
+        for (int part = 0; part < 2; part++) {
+            vec v[LANES];
+            for (int l = 0; l < LANES; l++) {
+                v[l] = get_row(rows + (2 * l + part) * n + done);
+            }
+            transpose(v);
+            for (int j = 0; j < LANES; j++) {
+                ((vec *)tile)[2 * (done + j) + part] = v[j];
+            }
         }
     }
-}
-
-/* Z_k = A_k + i B_k and Z_-k = conj A_k + i conj B_k, re and im exchanged for the inverse. */
-static void load_half(double *tile, const double *rows, int64_t n, int used)
-{
-    const int64_t n_half = n / 2 + 1;
-    for (int64_t k = 0; k < n_half; k++) {
-        const double *at = rows + 2 * k;
-        const int own_mirror = k == 0 || 2 * k == n;
-        vec in[4] = {spread(0), spread(0), spread(0), spread(0)};
-        for (int row = 0; row < used; row++, at += 2 * n_half) {
-            in[2 * (row & 1)][row >> 1] = at[0];
-            in[2 * (row & 1) + 1][row >> 1] = own_mirror ? 0.0 : at[1];
-        }
-        put(tile, k, (struct cvec){in[1] + in[2], in[0] - in[3]});
-        if (!own_mirror) {
-            put(tile, n - k, (struct cvec){in[2] - in[1], in[0] + in[3]});
+    for (int64_t j = done; j < n; j++) {
+        for (int row = 0; row < 2 * LANES; row++) {
+            const double value = row < used ? rows[row * n + j] : 0.0;
+            tile[2 * LANES * j + (row & 1 ? LANES : 0) + (row >> 1)] = value;
         }
     }
 }
 
 static void store_real(double *rows, const double *tile, int64_t n, int used)
 {
-    for (int row = 0; row < used; row++) {
-        const double *from = tile + (row >> 1) + (row & 1 ? 0 : LANES);
-        for (int64_t j = 0; j < n; j++) {
-            rows[row * n + j] = from[2 * LANES * j];
+    int64_t done = 0;
+    for (; used == 2 * LANES && done + LANES <= n; done += LANES) {
+        for (int part = 0; part < 2; part++) {
+            vec v[LANES];
+            for (int j = 0; j < LANES; j++) {
+                v[j] = ((const vec *)tile)[2 * (done + j) + 1 - part];
+            }
+            transpose(v);
+            for (int l = 0; l < LANES; l++) {
+                put_row(rows + (2 * l + part) * n + done, v[l]);
+            }
         }
+    }
+    for (int64_t j = done; j < n; j++) {
+        for (int row = 0; row < used; row++) {
+            rows[row * n + j] = tile[2 * LANES * j + (row & 1 ? 0 : LANES) + (row >> 1)];
+        }
+    }
+}
+
+/* The spectra of both real lines of every lane at k:
+ * A = (Z_k + conj Z_-k)/2, B = (Z_k - conj Z_-k)/(2 i); out = re A, im A, re B, im B. */
+INLINE void split_pair(vec out[4], const double *tile, int64_t k, int64_t n)
+{
+    const vec half = spread(0.5);
+    const struct cvec z = get(tile, k), mirror = get(tile, k == 0 ? 0 : n - k);
+    out[0] = half * (z.re + mirror.re);
+    out[1] = half * (z.im - mirror.im);
+    out[2] = half * (z.im + mirror.im);
+    out[3] = half * (mirror.re - z.re);
+}
+
+static void store_half(double *rows, const double *tile, int64_t n, int used)
+{
+    const int64_t n_half = n / 2 + 1;
+    int64_t done = 0;
+    for (; used == 2 * LANES && done + LANES / 2 <= n_half; done += LANES / 2) {
+        vec v[2][LANES];
+        for (int k = 0; k < LANES / 2; k++) {
+            vec out[4];
+            split_pair(out, tile, done + k, n);
+            for (int part = 0; part < 2; part++) {
+                v[part][2 * k] = out[2 * part];
+                v[part][2 * k + 1] = out[2 * part + 1];
+            }
+        }
+        for (int part = 0; part < 2; part++) {
+            transpose(v[part]);
+            for (int l = 0; l < LANES; l++) {
+                put_row(rows + 2 * ((2 * l + part) * n_half + done), v[part][l]);
+            }
+        }
+    }
+    for (int64_t k = done; k < n_half; k++) {
+        vec out[4];
+        double values[4 * LANES];
+        split_pair(out, tile, k, n);
+        memcpy(values, out, sizeof values);
+        for (int row = 0; row < used; row++) {
+            double *to = rows + 2 * (row * n_half + k);
+            to[0] = values[2 * LANES * (row & 1) + (row >> 1)];
+            to[1] = values[2 * LANES * (row & 1) + LANES + (row >> 1)];
+        }
+    }
+}
+
+/* Z_k = A_k + i B_k and Z_-k = conj A_k + i conj B_k, re and im exchanged for the inverse; a mode that is its own
+ * mirror image is real. in = re A, im A, re B, im B. */
+INLINE void join_pair(double *tile, const vec in[4], int64_t k, int64_t n)
+{
+    if (k == 0 || 2 * k == n) {
+        put(tile, k, (struct cvec){in[2], in[0]});
+    } else {
+        put(tile, k, (struct cvec){in[1] + in[2], in[0] - in[3]});
+        put(tile, n - k, (struct cvec){in[2] - in[1], in[0] + in[3]});
+    }
+}
+
+static void load_half(double *tile, const double *rows, int64_t n, int used)
+{
+    const int64_t n_half = n / 2 + 1;
+    int64_t done = 0;
+    for (; used == 2 * LANES && done + LANES / 2 <= n_half; done += LANES / 2) {
+        vec v[2][LANES];
+        for (int part = 0; part < 2; part++) {
+            for (int l = 0; l < LANES; l++) {
+                v[part][l] = get_row(rows + 2 * ((2 * l + part) * n_half + done));
+            }
+            transpose(v[part]);
+        }
+        for (int k = 0; k < LANES / 2; k++) {
+            const vec in[4] = {v[0][2 * k], v[0][2 * k + 1], v[1][2 * k], v[1][2 * k + 1]};
+            join_pair(tile, in, done + k, n);
+        }
+    }
+    for (int64_t k = done; k < n_half; k++) {
+        vec in[4];
+        double values[4 * LANES] = {0};
+        for (int row = 0; row < used; row++) {
+            const double *from = rows + 2 * (row * n_half + k);
+            values[2 * LANES * (row & 1) + (row >> 1)] = from[0];
+            values[2 * LANES * (row & 1) + LANES + (row >> 1)] = from[1];
+        }
+        memcpy(in, values, sizeof in);
+        join_pair(tile, in, k, n);
     }
 }
 
