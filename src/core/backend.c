@@ -158,6 +158,17 @@ enum mtip_status backend_zero(const struct backend *backend, void *memory, size_
     return bytes == 0 ? MTIP_OK : backend->ops->zero(backend, memory, bytes);
 }
 
+enum mtip_status backend_upload_ahead(const struct backend *backend, int lane, void *to,
+                                      const void *from, size_t bytes)
+{
+    return bytes == 0 ? MTIP_OK : backend->ops->upload_ahead(backend, lane, to, from, bytes);
+}
+
+enum mtip_status backend_wait_ahead(const struct backend *backend, int lane)
+{
+    return backend->ops->wait_ahead(backend, lane);
+}
+
 enum mtip_status backend_synchronize(const struct backend *backend)
 {
     return backend->ops->synchronize(backend);

@@ -38,6 +38,9 @@ struct backend_ops {
     enum mtip_status (*copy)(const struct backend *backend, void *to, const void *from,
                              size_t bytes);
     enum mtip_status (*zero)(const struct backend *backend, void *memory, size_t bytes);
+    enum mtip_status (*upload_ahead)(const struct backend *backend, int lane, void *to,
+                                     const void *from, size_t bytes);
+    enum mtip_status (*wait_ahead)(const struct backend *backend, int lane);
     enum mtip_status (*synchronize)(const struct backend *backend);
     enum mtip_status (*memory)(const struct backend *backend, size_t *free_bytes,
                                size_t *total_bytes);
@@ -93,6 +96,15 @@ enum mtip_status backend_copy(const struct backend *backend, void *to, const voi
                               size_t bytes) MTIP_NODISCARD;
 enum mtip_status backend_zero(const struct backend *backend, void *memory,
                               size_t bytes) MTIP_NODISCARD;
+
+/* Uploads beside the stream, so that data for later come while the work queued after this call runs: `from` is
+ * memory of backend_alloc_host and must not change before it has been waited for; what was queued before this call may
+ * still read `to` and is waited for, on the device. wait_ahead lets the stream's further work begin after the
+ * lane's copy (the host does not wait). A lane is one copy at a time, 0 <= lane < BACKEND_LANES. */
+#define BACKEND_LANES 2
+enum mtip_status backend_upload_ahead(const struct backend *backend, int lane, void *to,
+                                      const void *from, size_t bytes) MTIP_NODISCARD;
+enum mtip_status backend_wait_ahead(const struct backend *backend, int lane) MTIP_NODISCARD;
 
 /* Waits for all work of the backend's stream. */
 enum mtip_status backend_synchronize(const struct backend *backend) MTIP_NODISCARD;

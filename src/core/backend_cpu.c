@@ -49,6 +49,20 @@ static enum mtip_status cpu_zero(const struct backend *backend, void *memory, si
     return MTIP_OK;
 }
 
+static enum mtip_status cpu_upload_ahead(const struct backend *backend, int lane, void *to,
+                                         const void *from, size_t bytes)
+{
+    (void)lane;
+    return cpu_copy(backend, to, from, bytes);
+}
+
+static enum mtip_status cpu_wait_ahead(const struct backend *backend, int lane)
+{
+    (void)backend;
+    (void)lane;
+    return MTIP_OK;
+}
+
 static enum mtip_status cpu_synchronize(const struct backend *backend)
 {
     (void)backend;
@@ -75,6 +89,8 @@ const struct backend_ops backend_ops_cpu = {
     .download = cpu_copy,
     .copy = cpu_copy,
     .zero = cpu_zero,
+    .upload_ahead = cpu_upload_ahead,
+    .wait_ahead = cpu_wait_ahead,
     .synchronize = cpu_synchronize,
     .memory = cpu_memory,
 };

@@ -24,13 +24,17 @@
 
 struct backend_cuda {
     cudaStream_t stream;
-    int has_stream;
+    cudaStream_t ahead; /* of uploads beside the stream */
+    int n_streams;
     void *staging[2];     /* pinned, [STAGING_BYTES] */
     cudaEvent_t moved[2]; /* the last transfer from or to the buffer has been done */
     int n_events;
-    int turn;         /* buffer that the next piece takes */
-    void *scratch;    /* device */
-    double *partials; /* host, [MAX_PARTIALS] */
+    int turn;                           /* buffer that the next piece takes */
+    void *scratch;                      /* device */
+    double *partials;                   /* host, [MAX_PARTIALS] */
+    cudaEvent_t queued[BACKEND_LANES];  /* the stream has done what came before the lane's copy */
+    cudaEvent_t arrived[BACKEND_LANES]; /* the lane's copy has been done */
+    int n_lane_events;
 };
 
 static struct backend_cuda *detail(const struct backend *backend)
@@ -82,13 +86,19 @@ static void cuda_close(struct backend *backend)
     }
     memory_free(&cuda->partials);
     (void)cudaFree(cuda->scratch);
+    for (int i = 0; i < cuda->n_lane_events; i++) {
+        (void)cudaEventDestroy(i % 2 == 0 ? cuda->queued[i / 2] : cuda->arrived[i / 2]);
+    }
     for (int i = 0; i < cuda->n_events; i++) {
         (void)cudaEventDestroy(cuda->moved[i]);
     }
     for (int i = 0; i < 2; i++) {
         (void)cudaFreeHost(cuda->staging[i]);
     }
-    if (cuda->has_stream) {
+    if (cuda->n_streams > 1) {
+        (void)cudaStreamDestroy(cuda->ahead);
+    }
+    if (cuda->n_streams > 0) {
         (void)cudaStreamDestroy(cuda->stream);
     }
     (void)cudaGetLastError();
@@ -115,11 +125,18 @@ static enum mtip_status take_resources(struct backend_cuda *cuda)
 {
     enum mtip_status status = MTIP_OK;
     CUDA_TRY(cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking));
-    cuda->has_stream = 1;
+    cuda->n_streams++;
+    CUDA_TRY(cudaStreamCreateWithFlags(&cuda->ahead, cudaStreamNonBlocking));
+    cuda->n_streams++;
     for (int i = 0; i < 2; i++) {
         CUDA_TRY(cudaHostAlloc(&cuda->staging[i], STAGING_BYTES, cudaHostAllocPortable));
         CUDA_TRY(cudaEventCreateWithFlags(&cuda->moved[i], cudaEventDisableTiming));
         cuda->n_events++;
+    }
+    for (int i = 0; i < 2 * BACKEND_LANES; i++) {
+        cudaEvent_t *event = i % 2 == 0 ? &cuda->queued[i / 2] : &cuda->arrived[i / 2];
+        CUDA_TRY(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+        cuda->n_lane_events++;
     }
     CUDA_TRY(cudaMalloc(&cuda->scratch, BACKEND_CUDA_SCRATCH));
     MTIP_TRY(MEMORY_ALLOC(&cuda->partials, MAX_PARTIALS, "partial sums"));
@@ -341,6 +358,30 @@ cleanup:
     return status;
 }
 
+static enum mtip_status cuda_upload_ahead(const struct backend *backend, int lane, void *to,
+                                          const void *from, size_t bytes)
+{
+    enum mtip_status status = MTIP_OK;
+    struct backend_cuda *cuda = detail(backend);
+    MTIP_TRY(backend_cuda_enter(backend));
+    CUDA_TRY(cudaEventRecord(cuda->queued[lane], cuda->stream));
+    CUDA_TRY(cudaStreamWaitEvent(cuda->ahead, cuda->queued[lane], 0));
+    CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cuda->ahead));
+    CUDA_TRY(cudaEventRecord(cuda->arrived[lane], cuda->ahead));
+cleanup:
+    return status;
+}
+
+static enum mtip_status cuda_wait_ahead(const struct backend *backend, int lane)
+{
+    enum mtip_status status = MTIP_OK;
+    struct backend_cuda *cuda = detail(backend);
+    MTIP_TRY(backend_cuda_enter(backend));
+    CUDA_TRY(cudaStreamWaitEvent(cuda->stream, cuda->arrived[lane], 0));
+cleanup:
+    return status;
+}
+
 static enum mtip_status cuda_synchronize(const struct backend *backend)
 {
     enum mtip_status status = MTIP_OK;
@@ -384,6 +425,8 @@ const struct backend_ops backend_ops_cuda = {
     .download = cuda_download,
     .copy = cuda_copy,
     .zero = cuda_zero,
+    .upload_ahead = cuda_upload_ahead,
+    .wait_ahead = cuda_wait_ahead,
     .synchronize = cuda_synchronize,
     .memory = cuda_memory,
 };

@@ -92,9 +92,36 @@ static enum mtip_status deal_frames(struct frames *frames, const struct comm *co
     return status;
 }
 
+/* Memory of this rank's frames: all in backend memory, or windows there and all in pinned host memory. */
+static enum mtip_status allocate(struct frames *frames, const struct backend *backend,
+                                 int64_t window)
+{
+    enum mtip_status status = MTIP_OK;
+    const int64_t n_values = frames->n * frames->n_pixel;
+    if (backend->kind == BACKEND_CPU || window <= 0 || window >= frames->n) {
+        MTIP_TRY(BACKEND_ALLOC(backend, &frames->data, n_values, "frames"));
+        if (backend->kind == BACKEND_CPU) {
+            frames->host = frames->data;
+        } else {
+            MTIP_TRY(MEMORY_ALLOC(&frames->host, n_values, "frames"));
+        }
+        return MTIP_OK;
+    }
+    MTIP_TRY(MEMORY_ALLOC(&frames->stream, 1, "frame windows"));
+    frames->stream->size = window;
+    for (int i = 0; i < 2; i++) {
+        MTIP_TRY(BACKEND_ALLOC(backend, &frames->stream->window[i], window * frames->n_pixel,
+                               "frame windows"));
+    }
+    MTIP_TRY(BACKEND_ALLOC_HOST(backend, &frames->host, n_values, "frames"));
+cleanup:
+    return status;
+}
+
 enum mtip_status frames_load(struct frames *frames, const struct comm *comm,
                              const struct backend *backend, const struct dataset *dataset,
-                             const struct geometry *geometry, int64_t n_total, struct log *log)
+                             const struct geometry *geometry, int64_t n_total, int64_t window,
+                             struct log *log)
 {
     enum mtip_status status = MTIP_OK;
     float *raw = NULL, *chunk = NULL;
@@ -104,12 +131,7 @@ enum mtip_status frames_load(struct frames *frames, const struct comm *comm,
     frames->n_total = n_total;
     frames->n_pixel = geometry->n_pixel;
     comm_split(n_total, comm->size, comm->rank, &frames->first, &frames->n);
-    status = BACKEND_ALLOC(backend, &frames->data, frames->n * frames->n_pixel, "frames");
-    if (status == MTIP_OK && backend->kind == BACKEND_CPU) {
-        frames->host = frames->data;
-    } else if (status == MTIP_OK) {
-        status = MEMORY_ALLOC(&frames->host, frames->n * frames->n_pixel, "frames");
-    }
+    status = allocate(frames, backend, window);
     if (status == MTIP_OK && comm->rank == 0) {
         const int64_t n_raw = dataset_detector(dataset)->n_pixel;
         step = CHUNK_BYTES / (n_raw * (int64_t)sizeof *raw);
@@ -122,7 +144,7 @@ enum mtip_status frames_load(struct frames *frames, const struct comm *comm,
     MTIP_TRY(comm_agree(comm, status));
     MTIP_TRY(comm_broadcast(comm, &step, sizeof step, 0));
     status = deal_frames(frames, comm, dataset, geometry, raw, chunk, step, log);
-    if (status == MTIP_OK && frames->host != frames->data) {
+    if (status == MTIP_OK && frames->data != NULL && frames->host != frames->data) {
         status = backend_upload(backend, frames->data, frames->host,
                                 (size_t)(frames->n * frames->n_pixel) * sizeof *frames->data);
     }
@@ -139,11 +161,87 @@ cleanup:
 
 void frames_release(struct frames *frames, const struct backend *backend)
 {
-    if (frames->host != frames->data) {
+    if (frames->stream != NULL) {
+        backend_free(backend, &frames->stream->window[1]);
+        backend_free(backend, &frames->stream->window[0]);
+        backend_free_host(backend, &frames->host);
+        memory_free(&frames->stream);
+    } else if (frames->host != frames->data) {
         memory_free(&frames->host);
     }
     backend_free(backend, &frames->data);
     memset(frames, 0, sizeof *frames);
+}
+
+int64_t frames_window(const struct frames *frames)
+{
+    return frames->stream != NULL ? frames->stream->size : frames->n;
+}
+
+/* The window that holds these frames, -1 when none does. */
+static int find_window(const struct frames_stream *stream, int64_t first, int64_t count)
+{
+    for (int i = 0; i < 2; i++) {
+        if (first >= stream->first[i] && first + count <= stream->first[i] + stream->count[i]) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Starts the copy of a window's worth of frames from `first` on into the window not asked for last. */
+static enum mtip_status begin_window(int *window, const struct frames *frames,
+                                     const struct backend *backend, int64_t first)
+{
+    struct frames_stream *s = frames->stream;
+    const int to = 1 - s->last;
+    const int64_t count = frames->n - first < s->size ? frames->n - first : s->size;
+    s->count[to] = 0; /* until the copy is on its way */
+    const enum mtip_status status =
+        backend_upload_ahead(backend, to, s->window[to], frames->host + first * frames->n_pixel,
+                             (size_t)(count * frames->n_pixel) * sizeof *frames->host);
+    if (status == MTIP_OK) {
+        s->first[to] = first;
+        s->count[to] = count;
+    }
+    *window = to;
+    return status;
+}
+
+enum mtip_status frames_fetch(const float **data, const struct frames *frames,
+                              const struct backend *backend, int64_t first, int64_t count)
+{
+    enum mtip_status status = MTIP_OK;
+    struct frames_stream *s = frames->stream;
+    if (s == NULL) {
+        *data = frames->data + first * frames->n_pixel;
+        return MTIP_OK;
+    }
+    *data = NULL;
+    if (count > s->size) {
+        return MTIP_ERROR(MTIP_ERR_INTERNAL, "%lld frames of windows of %lld", (long long)count,
+                          (long long)s->size);
+    }
+    int window = find_window(s, first, count);
+    if (window < 0) {
+        MTIP_TRY(begin_window(&window, frames, backend, first));
+    }
+    MTIP_TRY(backend_wait_ahead(backend, window));
+    s->last = window;
+    *data = s->window[window] + (first - s->first[window]) * frames->n_pixel;
+cleanup:
+    return status;
+}
+
+enum mtip_status frames_prefetch(const struct frames *frames, const struct backend *backend,
+                                 int64_t first)
+{
+    int window = 0;
+    if (frames->stream == NULL || first >= frames->n ||
+        find_window(frames->stream, first, 1) >= 0) {
+        return MTIP_OK;
+    }
+    return begin_window(&window, frames, backend, first);
 }
 
 void frames_totals(double *totals, const struct frames *frames, int64_t n_use)

@@ -111,23 +111,30 @@ cleanup:
 enum mtip_status matcher_block(struct matcher *matcher, const void *log_slices, int64_t n_slices,
                                int64_t n_use, int64_t first_index)
 {
-    const struct match_block block = {.frames = matcher->frames->data,
-                                      .ld = matcher->frames->n_pixel,
-                                      .n_frames = matcher->frames->n,
-                                      .slices = log_slices,
-                                      .n_slices = n_slices,
-                                      .n_use = n_use,
-                                      .first_index = first_index,
-                                      .precision = matcher->precision};
+    enum mtip_status status = MTIP_OK;
+    const struct frames *frames = matcher->frames;
+    const int64_t window = frames_window(frames);
+    struct match_block block = {.ld = frames->n_pixel,
+                                .slices = log_slices,
+                                .n_slices = n_slices,
+                                .n_use = n_use,
+                                .first_index = first_index,
+                                .precision = matcher->precision};
     if (n_slices > matcher->max_slices) {
         return MTIP_ERROR(MTIP_ERR_ARGUMENT, "%" PRId64 " slices for a matcher of %" PRId64,
                           n_slices, matcher->max_slices);
     }
-    if (block.n_frames == 0 || n_slices == 0) {
-        return MTIP_OK;
+    for (int64_t first = 0; first < frames->n && n_slices > 0; first += window) {
+        /* the next window is copied meanwhile; after the last, the first, for the next block */
+        const int64_t next = first + window < frames->n ? first + window : 0;
+        block.n_frames = frames->n - first < window ? frames->n - first : window;
+        MTIP_TRY(frames_fetch(&block.frames, frames, matcher->backend, first, block.n_frames));
+        MTIP_TRY(frames_prefetch(frames, matcher->backend, next));
+        MTIP_TRY(matcher->ops->block(matcher->backend, matcher->handle, matcher->best_score + first,
+                                     matcher->best_index + first, &block, matcher->workspace));
     }
-    return matcher->ops->block(matcher->backend, matcher->handle, matcher->best_score,
-                               matcher->best_index, &block, matcher->workspace);
+cleanup:
+    return status;
 }
 
 enum mtip_status matcher_best(struct matcher *matcher, double *score, int64_t *index)
@@ -144,14 +151,12 @@ enum mtip_status matcher_trials(struct matcher *matcher, double *scores, const v
                                 int64_t first, int64_t count, int64_t n_trials, int64_t n_use)
 {
     enum mtip_status status = MTIP_OK;
-    const struct match_block block = {.frames =
-                                          matcher->frames->data + first * matcher->frames->n_pixel,
-                                      .ld = matcher->frames->n_pixel,
-                                      .n_frames = count,
-                                      .slices = log_slices,
-                                      .n_slices = count * n_trials,
-                                      .n_use = n_use,
-                                      .precision = matcher->precision};
+    struct match_block block = {.ld = matcher->frames->n_pixel,
+                                .n_frames = count,
+                                .slices = log_slices,
+                                .n_slices = count * n_trials,
+                                .n_use = n_use,
+                                .precision = matcher->precision};
     if (block.n_slices > matcher->max_slices) {
         return MTIP_ERROR(MTIP_ERR_ARGUMENT, "%" PRId64 " trials for a matcher of %" PRId64,
                           block.n_slices, matcher->max_slices);
@@ -159,6 +164,7 @@ enum mtip_status matcher_trials(struct matcher *matcher, double *scores, const v
     if (block.n_slices == 0) {
         return MTIP_OK;
     }
+    MTIP_TRY(frames_fetch(&block.frames, matcher->frames, matcher->backend, first, count));
     MTIP_TRY(matcher->ops->trials(matcher->backend, matcher->scores, &block, n_trials));
     MTIP_TRY(backend_download(matcher->backend, scores, matcher->scores,
                               (size_t)block.n_slices * sizeof *scores));

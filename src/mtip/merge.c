@@ -128,7 +128,7 @@ enum mtip_status merger_create(struct merger **merger, const struct backend *bac
     MTIP_TRY(BACKEND_ALLOC(backend, &g->strengths, 2 * n_points, "merging weights"));
     MTIP_TRY(BACKEND_ALLOC(backend, &g->modes, 4 * kernel_count(m), "merging modes"));
     MTIP_TRY(BACKEND_ALLOC(backend, &g->sums, n_sums, "merging sums"));
-    MTIP_TRY(MEMORY_ALLOC(&g->sums_host, 2 * n_sums, "merging sums"));
+    MTIP_TRY(BACKEND_ALLOC_HOST(backend, &g->sums_host, 2 * n_sums, "merging sums"));
     MTIP_TRY(BACKEND_ALLOC(backend, &g->a, m * m * m, "autocorrelation"));
     MTIP_TRY(BACKEND_ALLOC(backend, &g->pixels, 3 * n_pixel, "pixel positions"));
     MTIP_TRY(BACKEND_ALLOC(backend, &g->response, n_pixel, "pixel response"));
@@ -166,7 +166,7 @@ void merger_destroy(struct merger **merger)
     backend_free(g->backend, &g->response);
     backend_free(g->backend, &g->pixels);
     backend_free(g->backend, &g->a);
-    memory_free(&g->sums_host);
+    backend_free_host(g->backend, &g->sums_host);
     backend_free(g->backend, &g->sums);
     backend_free(g->backend, &g->modes);
     backend_free(g->backend, &g->strengths);
@@ -186,16 +186,21 @@ static enum mtip_status add_batch(struct merger *g, const double *quaternions, i
     enum mtip_status status = MTIP_OK;
     const struct backend *backend = g->backend;
     const int64_t m = g->geometry->grid_size;
+    /* the frames of a batch lie between its first and its last */
+    const int64_t first = g->index_host[0], n_spanned = g->index_host[count - 1] + 1 - first;
+    const float *frames = NULL;
     for (int64_t i = 0; i < count; i++) {
         quaternion_to_matrix(g->matrices_host + 9 * i, quaternions + 4 * g->index_host[i]);
+        g->index_host[i] -= first;
     }
+    MTIP_TRY(frames_fetch(&frames, g->frames, backend, first, n_spanned));
     MTIP_TRY(backend_upload(backend, g->matrices, g->matrices_host,
                             9 * (size_t)count * sizeof *g->matrices));
     MTIP_TRY(backend_upload(backend, g->index, g->index_host, (size_t)count * sizeof *g->index));
     MTIP_TRY(g->slice_ops->rotate(backend, g->x, g->y, g->z, g->matrices, g->pixels, count, n_use,
                                   NUFFT_DOUBLE));
-    MTIP_TRY(g->ops->strengths(backend, g->strengths, g->frames->data, g->frames->n_pixel, g->index,
-                               count, g->fluence, g->response, g->scale, n_use));
+    MTIP_TRY(g->ops->strengths(backend, g->strengths, frames, g->frames->n_pixel, g->index, count,
+                               g->fluence + first, g->response, g->scale, n_use));
     MTIP_TRY(nufft_plan_set_points(g->plan, count * n_use, g->x, g->y, g->z, 0, NULL, NULL, NULL));
     MTIP_TRY(nufft_plan_execute(g->plan, g->strengths, g->modes));
     MTIP_TRY(g->ops->accumulate(backend, g->sums, g->sums + kernel_count(m), g->modes, m));

@@ -228,7 +228,8 @@ static enum mtip_status set_up(struct reconstruction *r)
     choose_batches(r);
     log_setup(r, n_frames);
     MTIP_TRY(comm_agree(r->comm, plan_memory(r, n_frames)));
-    MTIP_TRY(frames_load(&r->frames, r->comm, r->backend, dataset, &r->geometry, n_frames, r->log));
+    MTIP_TRY(
+        frames_load(&r->frames, r->comm, r->backend, dataset, &r->geometry, n_frames, 0, r->log));
     MTIP_TRY(comm_agree(r->comm, create_stages(r)));
 cleanup:
     dataset_close(&dataset);

@@ -75,7 +75,8 @@ enum mtip_status search_create(struct search **search, const struct comm *comm,
         MTIP_TRY(backend_alloc(backend, &s->block[i], n_values, item, "slices"));
         s->staged[i] = s->block[i];
         if (backend->kind != BACKEND_CPU) {
-            MTIP_TRY(memory_alloc(&s->staged[i], n_values, item, "slices in flight"));
+            MTIP_TRY(
+                backend_alloc_host(backend, &s->staged[i], n_values, item, "slices in flight"));
         }
     }
     MTIP_TRY(MEMORY_ALLOC(&s->quaternions, 4 * max_rotations, "rotations"));
@@ -101,7 +102,7 @@ void search_destroy(struct search **search)
     memory_free(&s->quaternions);
     for (int i = 0; i < 2; i++) {
         if (s->staged[i] != s->block[i]) {
-            memory_free(&s->staged[i]);
+            backend_free_host(s->backend, &s->staged[i]);
         }
         backend_free(s->backend, &s->block[i]);
     }
