@@ -147,6 +147,20 @@ def faults_of_order(f):
             f.expect(name, "value 2$", ends=False, HC_STREAMS=streams)
 
 
+def ranks(where, mode):
+    """Under mpirun: 1 to 3 ranks on 1 to 4 devices, and device memory given to MPI."""
+    program = os.path.join(where, "ranks")
+    mpirun = os.environ.get("MPIRUN", "mpirun").split() + os.environ.get("MPIRUN_FLAGS", "").split()
+    for n, devices in ((1, 4), (2, 1), (3, 2)):
+        code, output = run(mpirun[0], mpirun[1:] + ["-n", str(n), program, "turns"],
+                           {"HC_DEVICES": str(devices)})
+        verdict(code == 0 and "ok - devices in turn" in output,
+                "%s: %d ranks on %d devices" % (mode, n, devices), output)
+    code, output = run(mpirun[0], mpirun[1:] + ["-n", "2", program, "give-device-memory"], {})
+    verdict(code != 0 and re.search("HOST access to memory of device 0.*allocated at give_device_memory",
+                                    output), "%s: device memory given to MPI" % mode, output)
+
+
 def faults_plain(f):
     f.expect("missing-barrier", "value -?nan", ends=False, HC_ORDER="forward")
     f.expect("dynamic-uninitialised", "value -?nan", ends=False)
@@ -184,6 +198,7 @@ def main():
     right_kernels(where, mode)
     if mode == "plain":
         interfaces(where, mode)
+        ranks(where, mode)
         faults_everywhere(faults)
         faults_of_order(faults)
         faults_plain(faults)
