@@ -43,6 +43,19 @@ static enum mtip_status open_kind(struct backend *backend, enum backend_kind kin
     return backend->ops->open(backend, node_rank);
 }
 
+/* A CUDA device where the program has CUDA and one can be used; else the CPU, with a note why. */
+static enum mtip_status open_auto(struct backend *backend, int node_rank)
+{
+    if (all_ops[BACKEND_CUDA] != NULL) {
+        if (open_kind(backend, BACKEND_CUDA, node_rank) == MTIP_OK) {
+            return MTIP_OK;
+        }
+        snprintf(backend->note, sizeof backend->note, "%.*s", (int)sizeof backend->note - 1,
+                 mtip_status_message());
+    }
+    return open_kind(backend, BACKEND_CPU, node_rank);
+}
+
 enum mtip_status backend_create(struct backend **backend, const char *wanted, int node_rank,
                                 int n_threads)
 {
@@ -58,12 +71,7 @@ enum mtip_status backend_create(struct backend **backend, const char *wanted, in
     } else if (strcmp(wanted, "cuda") == 0) {
         status = open_kind(made, BACKEND_CUDA, node_rank);
     } else if (strcmp(wanted, "auto") == 0) {
-        status = open_kind(made, BACKEND_CUDA, node_rank);
-        if (status != MTIP_OK) {
-            snprintf(made->note, sizeof made->note, "%.*s", (int)sizeof made->note - 1,
-                     mtip_status_message());
-            status = open_kind(made, BACKEND_CPU, node_rank);
-        }
+        status = open_auto(made, node_rank);
     } else {
         status = MTIP_ERROR(MTIP_ERR_CONFIG, "run.backend is \"%s\"; it must be auto, cpu or cuda",
                             wanted);

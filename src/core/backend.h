@@ -54,7 +54,8 @@ struct backend {
     void *stream;  /* cudaStream_t, NULL on the CPU */
     void *detail;  /* owned by the table */
     char description[128];
-    char note[512]; /* why "auto" did not take a CUDA device; "" when it did or was not asked */
+    char note
+        [512]; /* why "auto" found no CUDA device to use; else "", also in programs built without CUDA */
 };
 
 /* Opens a backend for this rank.

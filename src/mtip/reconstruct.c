@@ -13,10 +13,6 @@
 #include "core/memory.h"
 #include "io/mrc.h"
 
-/* Points of one batch of slices: large enough for the NUFFT to run at its rate, small enough for the
- * caches' sake and memory's. */
-#define BATCH_POINTS ((int64_t)1 << 20)
-
 /* Frames kept beside their matched slices for the report. */
 #define N_SHOWN 6
 
@@ -80,69 +76,6 @@ cleanup:
     return status;
 }
 
-/* Frames of one batch of the merge. */
-static int64_t merge_batch(const struct reconstruction *r, int64_t n_frames)
-{
-    const int64_t fit = 2 * BATCH_POINTS / r->geometry.n_pixel;
-    const int64_t most = fit < n_frames ? fit : n_frames;
-    return most < 1 ? 1 : most;
-}
-
-static void choose_batches(struct reconstruction *r)
-{
-    const struct config_orientation *orientation = &r->config->orientation;
-    const int64_t fit = BATCH_POINTS / r->geometry.n_pixel;
-    const int64_t least = orientation->refine_trials > 1 ? orientation->refine_trials : 1;
-    r->max_rotations = fit > least ? fit : least;
-}
-
-/* Plans and prints the memory of this rank before it is taken; refuses what cannot fit. */
-static enum mtip_status plan_memory(struct reconstruction *r, int64_t n_frames)
-{
-    enum mtip_status status = MTIP_OK;
-    struct memory_plan plan = {.n_items = 0};
-    struct frames mine = {.n_total = n_frames, .n_pixel = r->geometry.n_pixel};
-    const int on_device = r->backend->kind != BACKEND_CPU;
-    const int64_t m = r->geometry.grid_size, volume = m * m * m;
-    char text[3][32];
-
-    comm_split(n_frames, r->comm->size, r->comm->rank, &mine.first, &mine.n);
-    const size_t frame_bytes = (size_t)(mine.n * mine.n_pixel) * sizeof(float);
-    memory_plan_add(&plan, "frames", frame_bytes, on_device);
-    if (on_device) {
-        memory_plan_add(&plan, "frames", frame_bytes, 0);
-    }
-    MTIP_TRY(slicer_plan_memory(&plan, r->backend, &r->geometry, r->precision, r->max_rotations));
-    search_plan_memory(&plan, r->backend, &r->geometry, &mine, r->precision, r->max_rotations);
-    MTIP_TRY(merger_plan_memory(&plan, r->backend, &r->geometry, merge_batch(r, mine.n)));
-    memory_plan_add(&plan, "phasing", phaser_bytes(m), on_device);
-    memory_plan_add(&plan, "volumes", (size_t)(12 * volume) * sizeof(double), 0);
-    const int64_t n_jobs = 2 * r->config->phasing.starts + 2;
-    memory_plan_add(&plan, "phased densities",
-                    (size_t)(n_jobs * volume * (r->comm->rank == 0 ? 2 : 1)) * sizeof(double), 0);
-
-    for (int i = 0; i < plan.n_items; i++) {
-        log_detail(r->log, "  %-20s %10s%s", plan.items[i].name,
-                   memory_format_bytes(text[0], sizeof text[0], plan.items[i].bytes),
-                   plan.items[i].on_device ? " on the device" : "");
-    }
-    size_t free_bytes = 0, total_bytes = 0;
-    MTIP_TRY(backend_memory(r->backend, &free_bytes, &total_bytes));
-    const size_t need = memory_plan_total(&plan, on_device);
-    log_info(r->log, "memory      %s a rank%s, %s free",
-             memory_format_bytes(text[0], sizeof text[0], need), on_device ? " on the device" : "",
-             memory_format_bytes(text[1], sizeof text[1], free_bytes));
-    if (free_bytes > 0 && need > free_bytes) {
-        MTIP_FAIL(MTIP_ERR_MEMORY,
-                  "rank %d needs %s but %s are free: use more ranks, a smaller grid.size, or "
-                  "input.bin",
-                  r->comm->rank, memory_format_bytes(text[0], sizeof text[0], need),
-                  memory_format_bytes(text[1], sizeof text[1], free_bytes));
-    }
-cleanup:
-    return status;
-}
-
 static enum mtip_status create_arrays(struct reconstruction *r)
 {
     enum mtip_status status = MTIP_OK;
@@ -174,8 +107,7 @@ static enum mtip_status create_stages(struct reconstruction *r)
     MTIP_TRY(slicer_create(&r->slicer, r->backend, &r->geometry, r->precision, r->max_rotations));
     MTIP_TRY(search_create(&r->search, r->comm, r->backend, &r->geometry, &r->frames, r->slicer,
                            r->precision, r->max_rotations));
-    MTIP_TRY(merger_create(&r->merger, r->backend, &r->geometry, &r->frames,
-                           merge_batch(r, r->frames.n)));
+    MTIP_TRY(merger_create(&r->merger, r->backend, &r->geometry, &r->frames, r->merge_frames));
     MTIP_TRY(phaser_create(&r->phaser, r->backend, r->geometry.grid_size));
     MTIP_TRY(create_arrays(r));
 cleanup:
@@ -194,6 +126,9 @@ static void log_setup(struct reconstruction *r, int64_t n_frames)
     log_info(r->log, "running on  %d rank%s, %s, slices in %s precision", r->comm->size,
              r->comm->size == 1 ? "" : "s", r->backend->description,
              r->precision == NUFFT_FLOAT ? "single" : "double");
+    if (r->backend->note[0] != '\0') {
+        log_info(r->log, "            on the CPU, since %s", r->backend->note);
+    }
 }
 
 /* Threads of this rank: as configured; else OMP_NUM_THREADS; else this process's cores, shared out where
@@ -225,11 +160,10 @@ static enum mtip_status set_up(struct reconstruction *r)
                                                 r->comm->node_rank, choose_threads(r))));
     MTIP_TRY(open_input(r, &dataset, &n_frames));
     MTIP_TRY(comm_agree(r->comm, choose_phase(r)));
-    choose_batches(r);
     log_setup(r, n_frames);
-    MTIP_TRY(comm_agree(r->comm, plan_memory(r, n_frames)));
-    MTIP_TRY(
-        frames_load(&r->frames, r->comm, r->backend, dataset, &r->geometry, n_frames, 0, r->log));
+    MTIP_TRY(reconstruct_fit_memory(r, n_frames));
+    MTIP_TRY(frames_load(&r->frames, r->comm, r->backend, dataset, &r->geometry, n_frames,
+                         r->window, r->log));
     MTIP_TRY(comm_agree(r->comm, create_stages(r)));
 cleanup:
     dataset_close(&dataset);

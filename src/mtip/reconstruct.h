@@ -37,7 +37,9 @@ struct reconstruction {
     struct merger *merger;
     struct phaser *phaser;
     enum nufft_precision precision;
-    int64_t max_rotations;       /* slices of one batch */
+    int64_t max_rotations; /* slices of one batch */
+    int64_t merge_frames;  /* frames of one batch of the merge */
+    int64_t window;        /* frames of a window where they are streamed to the device, else 0 */
     struct phase_schedule phase; /* of the phasing inside generations */
     /* this rank's frames, host */
     double *quaternions; /* [n][4] */
@@ -63,6 +65,10 @@ struct reconstruction {
  * into config->run.output (which must exist). Collective; all ranks return the same status. */
 enum mtip_status reconstruct_run(const struct config *config, const struct comm *comm,
                                  struct log *log) MTIP_NODISCARD;
+
+/* Chooses the batches and whether frames are streamed, so that the run fits into memory, and prints the plan; what
+ * cannot fit is MTIP_ERR_MEMORY. Collective, and agrees. */
+enum mtip_status reconstruct_fit_memory(struct reconstruction *r, int64_t n_frames) MTIP_NODISCARD;
 
 /* Generation g: orientations (random in generation 0), merge, phasing; fills metrics[g] on rank 0.
  * Collective, and agrees. */
