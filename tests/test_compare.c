@@ -1,4 +1,5 @@
-/* test_compare.c - known rotation, hand and shift are found again, from nothing; a wrong structure is told apart. */
+/* test_compare.c - known rotation, hand and shift are found again, from nothing; a wrong
+ * structure is told apart. */
 #include "support.h"
 
 #include <math.h>
@@ -16,8 +17,9 @@
 
 #define PI 3.14159265358979323846264338327950288
 
-/* A density of the atoms, turned, shifted by t (A) and, when asked, inverted first: F_V(s) = F(R s) exp(-2 pi i s.t).
- * `noise` is the size of random errors of its amplitudes, relative to the mean square of each. */
+/* A density of the atoms, turned, shifted by t (A) and, when asked, inverted first: F_V(s) = F(R
+ * s) exp(-2 pi i s.t). `noise` is the size of random errors of its amplitudes, relative to the
+ * mean square of each. */
 static double *make_density(const struct atoms *atoms, int64_t M, double voxel_A, const double q[4],
                             int inverted, const double t[3], double noise)
 {
@@ -126,7 +128,8 @@ static void known_poses_are_found(void **state)
     atoms_release(&atoms);
 }
 
-/* Errors as large as the amplitudes: the pose is found still, and the FSC says 1/sqrt(1 + 2) in every shell. */
+/* Errors as large as the amplitudes: the pose is found still, and the FSC says 1/sqrt(1 + 2) in
+ * every shell. */
 static void noisy_density_has_the_right_fsc(void **state)
 {
     const double q[4] = {0.5, -0.5, 0.5, 0.5}, t[3] = {0.0, 0.0, 0.0};

@@ -55,7 +55,8 @@ static double *random_points(int64_t n, double low, double high)
     return s;
 }
 
-/* The fit reproduces f(0) = Z to 1e-3 Z for every element, and to 1e-2 electrons for those of biology. */
+/* The fit reproduces f(0) = Z to 1e-3 Z for every element, and to 1e-2 electrons for those of
+ * biology. */
 static void form_factors_start_at_z(void **state)
 {
     static const int biology[] = {1,  6,  7,  8,  11, 12, 15, 16, 17,
@@ -70,8 +71,9 @@ static void form_factors_start_at_z(void **state)
     }
 }
 
-/* Hydrogen to oxygen: International Tables C, table 6.1.1.1; heavier: the independent four-Gaussian
- * fit of the same tables (6.1.1.4). At k = sin(theta)/lambda = |s|/2; fits differ by 1e-3 f or 0.01 electrons. */
+/* Hydrogen to oxygen: International Tables C, table 6.1.1.1; heavier: the independent
+ * four-Gaussian fit of the same tables (6.1.1.4). At k = sin(theta)/lambda = |s|/2; fits differ
+ * by 1e-3 f or 0.01 electrons. */
 static void form_factors_match_tables(void **state)
 {
     static const struct {
@@ -186,7 +188,8 @@ static void bad_atoms_are_named(void **state)
     atoms_release(&atoms);
 }
 
-/* The map meets its tolerance against the direct sum in each range of |s|, the weak outer one too. */
+/* The map meets its tolerance against the direct sum in each range of |s|, the weak outer one
+ * too. */
 static void map_matches_direct_sum(void **state)
 {
     static const double tolerances[] = {1e-3, 1e-5, 1e-8};
@@ -281,7 +284,8 @@ static void check_particle(const char *name, int64_t atoms_low, int64_t atoms_hi
     for (int i = 0; i < 3; i++) {
         assert_close(centre[i] / (double)atoms.n, 0.0, 1e-9);
     }
-    /* No atom on another, the composition of a protein, and no centre of inversion (odd moments would vanish). */
+    /* No atom on another, the composition of a protein, and no centre of inversion (odd moments
+     * would vanish). */
     assert_true(closest > 1.1);
     assert_close((double)count[6] / (double)atoms.n, 0.63, 0.02);
     assert_close((double)count[7] / (double)atoms.n, 0.17, 0.02);

@@ -1,4 +1,5 @@
-/* test_simulate.c - detector geometry, photon statistics, independence of threads, the file written. */
+/* test_simulate.c - detector geometry, photon statistics, independence of threads, the file
+ * written. */
 #include "support.h"
 
 #include <math.h>
@@ -72,14 +73,16 @@ static void detector_lies_on_the_ewald_sphere(void **state)
                  1.0 - pow(detector.s[3 * (16 * 33 + 32)] * config.wavelength, 2.0), 1e-14);
     /* the centre pixel sees the direct beam */
     assert_close(length(&detector.s[3 * (16 * 33 + 16)]), 0.0, 0.0);
-    /* Angles grow with the tangent: pixel 32 of row 16 is at 32/33 of the edge's, whose |s| is 1/8. */
+    /* Angles grow with the tangent: pixel 32 of row 16 is at 32/33 of the edge's, whose |s| is
+     * 1/8. */
     const double *right = &detector.s[3 * (16 * 33 + 32)];
     const double tangent = 33.0 / 32.0 * right[0] / (right[2] + 1.0 / config.wavelength);
     assert_close(2.0 * sin(0.5 * atan(tangent)) / config.wavelength, 1.0 / 8.0, 1e-13);
     assert_close(right[1], 0.0, 1e-17);
     /* Row index is y, column index is x, both ascending. */
     assert_true(right[0] > 0.0 && detector.s[3 * (32 * 33 + 16) + 1] > 0.0);
-    /* Along x polarisation costs cos^2(2 theta), along y nothing; the solid angle falls with cos^3. */
+    /* Along x polarisation costs cos^2(2 theta), along y nothing; the solid angle falls with
+     * cos^3. */
     const double cosine = 1.0 + right[2] * config.wavelength;
     const double along_x = detector.response[16 * 33 + 32],
                  along_y = detector.response[32 * 33 + 16];

@@ -193,7 +193,11 @@ static enum mtip_status read_truth(struct truth *truth, const char *path)
     enum mtip_status status = MTIP_OK;
     switch (find_kind(path)) {
     case KIND_BUILTIN:
-        MTIP_TRY(particle_create(&truth->atoms, path + strlen(BUILTIN)));
+        status = particle_create(&truth->atoms, path + strlen(BUILTIN));
+        if (status == MTIP_ERR_ARGUMENT) {
+            MTIP_FAIL(MTIP_ERR_USAGE, "compare: %s", mtip_status_message());
+        }
+        MTIP_TRY(status);
         break;
     case KIND_ATOMS:
         MTIP_TRY(pdb_read(&truth->atoms, path, 0));
@@ -269,8 +273,8 @@ static void print_report(const struct options *options, const struct compare_fit
 
 /* ---- the command ------------------------------------------------------------------------------ */
 
-/* Orientations of the result against the true ones. *n_frames stays 0 where one side has none. A result made of the
- * first frames of the file (input.max_frames) is judged by those. */
+/* Orientations of the result against the true ones. *n_frames stays 0 where one side has none. A
+ * result made of the first frames of the file (input.max_frames) is judged by those. */
 static enum mtip_status judge_orientations(struct compare_orientations *orientations,
                                            int64_t *n_frames, const struct result *result,
                                            const struct truth *truth, const struct options *options)
@@ -317,7 +321,8 @@ enum mtip_status cmd_compare(int argc, char **argv)
             .n = truth->volume.grid_size,
             .voxel_A = truth->volume.voxel_A,
         };
-        /* estimate ~ global * truth: what turns the result's frame into the truth's is the inverse */
+        /* estimate ~ global * truth: what turns the result's frame into the truth's is the
+         * inverse */
         quaternion_conjugate(&hints[4], orientations.global);
         const struct compare_options compare = {.limit_A = options.limit_A,
                                                 .hints = hints,

@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* argv[0] is "compare". One rank. Writes to standard output. Bad usage is MTIP_ERR_USAGE; files that
- * have nothing in common to compare are MTIP_ERR_DATA. */
+/* argv[0] is "compare". One rank. Writes to standard output. Bad usage is MTIP_ERR_USAGE; files
+ * that have nothing in common to compare are MTIP_ERR_DATA. */
 enum mtip_status cmd_compare(int argc, char **argv) MTIP_NODISCARD;
 
 /* Prints the help of the command to standard output. */

@@ -94,7 +94,7 @@ static void print_summary(const struct simulate_summary *summary, const struct c
     report_real(&report, "corner_resolution_A", summary->corner_resolution_A,
                 "A (finest of a used pixel)");
     report_real(&report, "pixels_per_fringe", summary->pixels_per_fringe,
-                "(2 or more sample the speckles)");
+                "(about 2 and more resolve the speckles)");
     report_real(&report, "edge_resolution_A", summary->edge_resolution_A,
                 "A (give as resolution.limit)");
     report_real(&report, "diameter_A", summary->diameter_A, "A (give as particle.diameter)");

@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* argv[0] is "simulate". One rank. Writes the file simulate.output, and what a reconstruction has to be told to
- * standard output. Bad usage is MTIP_ERR_USAGE. */
+/* argv[0] is "simulate". One rank. Writes the file simulate.output, and what a reconstruction has
+ * to be told to standard output. Bad usage is MTIP_ERR_USAGE. */
 enum mtip_status cmd_simulate(int argc, char **argv) MTIP_NODISCARD;
 
 /* Prints the help of the command to standard output. */

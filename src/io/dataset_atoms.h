@@ -1,5 +1,5 @@
-/* dataset_atoms.h - the particle that the frames of a native file were made of, read back to judge a
- * result.
+/* dataset_atoms.h - the particle that the frames of a native file were made of, read back to
+ * judge a result.
  */
 #ifndef MTIP_IO_DATASET_ATOMS_H
 #define MTIP_IO_DATASET_ATOMS_H
@@ -14,8 +14,9 @@ extern "C" {
 /* 1 when the file is HDF5 and holds particle/atoms, 0 otherwise (also when it cannot be opened). */
 int dataset_has_atoms(const char *path);
 
-/* Reads particle/atoms [n][3] (A) and particle/element [n], and particle/occupancy and particle/b_factor [n] where they
- * are there (1 and 20 A^2 where not). Release with atoms_release. Errors name file and dataset. */
+/* Reads particle/atoms [n][3] (A) and particle/element [n], and particle/occupancy and
+ * particle/b_factor [n] where they are there (1 and 20 A^2 where not). Release with
+ * atoms_release. Errors name file and dataset. */
 enum mtip_status dataset_read_atoms(struct atoms *atoms, const char *path) MTIP_NODISCARD;
 
 #ifdef __cplusplus

@@ -53,8 +53,8 @@ static void comparison_release(struct comparison *c)
     backend_destroy(&c->host);
 }
 
-/* About the longest extent: of atoms exactly; of a volume from its second moments about its centre, as that of an
- * even ball (2.58 radii of gyration) and a half more for other shapes. */
+/* About the longest extent: of atoms exactly; of a volume from its second moments about its
+ * centre, as that of an even ball (2.58 radii of gyration) and a half more for other shapes. */
 static double reference_diameter(const struct compare_reference *reference)
 {
     double sum = 0.0, first[3] = {0.0, 0.0, 0.0}, second = 0.0;
@@ -150,8 +150,8 @@ cleanup:
     return status;
 }
 
-/* F_G(R s) at the modes of the used shells, 0 elsewhere. Points past a volume's own limit by less than half a shell
- * stay 0 too. */
+/* F_G(R s) at the modes of the used shells, 0 elsewhere. Points past a volume's own limit by less
+ * than half a shell stay 0 too. */
 static enum mtip_status reference_spectrum(struct comparison *c, const double rotation[9])
 {
     enum mtip_status status = MTIP_OK;
@@ -195,8 +195,8 @@ cleanup:
     return status;
 }
 
-/* Scales each shell to the same mean square, clears what belongs to no used shell: alignment then counts every mode alike,
- * and the correlation within a shell is unchanged. */
+/* Scales each shell to the same mean square, clears what belongs to no used shell: alignment then
+ * counts every mode alike, and the correlation within a shell is unchanged. */
 static enum mtip_status whiten(const struct comparison *c, double *half)
 {
     enum mtip_status status = MTIP_OK;
@@ -235,7 +235,8 @@ static enum mtip_status judge(struct compare_fit *fit, struct comparison *c)
         const int64_t shell = resolution_shell(i / n_x / M, i / n_x % M, i % n_x, M);
         c->use[i] = shell >= 0 && ((double)shell < align_shells || shell < 3);
     }
-    /* the density's origin is its centre voxel already, in the spectrum a phase that the inverse takes along */
+    /* the density's origin is its centre voxel already, in the spectrum a phase that the inverse
+     * takes along */
     MTIP_TRY(fft_plan_inverse(c->fft, c->half_v, c->grid_v));
     MTIP_TRY(fft_plan_inverse(c->fft, c->half_g, c->centred));
     align_centre(c->grid_g, c->centred, M);

@@ -1,8 +1,9 @@
-/* compare_search.c - rotation by correlation of amplitudes: an even grid over SO(3) at low resolution, then
- * fewer and fewer candidates at finer and finer shells, each refined by Nelder-Mead.
+/* compare_search.c - rotation by correlation of amplitudes: an even grid over SO(3) at low
+ * resolution, then fewer and fewer candidates at finer and finer shells, each refined by
+ * Nelder-Mead.
  *
- * Amplitudes of a particle of diameter D change over 1/D in reciprocal space, so a turn that matters at
- * |s| is 1 / (D |s|) radians: this ties every angle here to a resolution.
+ * Amplitudes of a particle of diameter D change over 1/D in reciprocal space, so a turn that
+ * matters at |s| is 1 / (D |s|) radians: this ties every angle here to a resolution.
  */
 #include "mtip/compare_search.h"
 
@@ -15,14 +16,15 @@
 #include "mtip/orient.h"
 #include "mtip/resolution.h"
 
-/* |s| D at which the grid search looks: high enough to tell rotations apart, low enough for a coarse grid. */
+/* |s| D at which the grid search looks: high enough to tell rotations apart, low enough for a
+ * coarse grid. */
 #define COARSE_REACH 3.2
 #define GRID_STEP 0.75 /* of the turn that matters there */
 #define COARSE_POINTS 700
 #define BATCH_POINTS ((int64_t)1 << 17)
 
-/* The rounds after the grid: candidates kept, resolution as |s| D (0 = all), points, simplex as part of
- * the turn that matters, evaluations. */
+/* The rounds after the grid: candidates kept, resolution as |s| D (0 = all), points, simplex as
+ * part of the turn that matters, evaluations. */
 static const struct round {
     int keep;
     double reach;
@@ -42,7 +44,8 @@ struct candidate {
     double score;
 };
 
-/* Points of one round with the density's amplitudes, normalised in each shell to mean 0 and norm 1. */
+/* Points of one round with the density's amplitudes, normalised in each shell to mean 0 and norm
+ * 1. */
 struct points {
     const struct compare_search *search; /* borrowed */
     int64_t n, n_shells, capacity;       /* capacity: rotations evaluated at a time */
@@ -78,7 +81,8 @@ static int is_upper_half(int64_t z, int64_t y, int64_t x, int64_t M)
     return x > 0 || k_y > 0 || (k_y == 0.0 && k_z > 0);
 }
 
-/* Calls of `take` for the modes of shells 0 .. n_shells - 1: counts them (points->s NULL), or keeps a random part. */
+/* Calls of `take` for the modes of shells 0 .. n_shells - 1: counts them (points->s NULL), or
+ * keeps a random part. */
 static int64_t points_scan(struct points *points, double part)
 {
     const struct compare_search *search = points->search;
@@ -127,7 +131,8 @@ static void normalise_target(struct points *points)
     }
 }
 
-/* Points up to |s| D = reach (0 = all usable shells), at most about `most` of them, for `capacity` rotations at once. */
+/* Points up to |s| D = reach (0 = all usable shells), at most about `most` of them, for
+ * `capacity` rotations at once. */
 static enum mtip_status points_create(struct points *points, const struct compare_search *search,
                                       double reach, int64_t most, int64_t capacity)
 {

@@ -28,9 +28,9 @@ struct compare_search {
     struct log *log; /* borrowed, may be NULL */
 };
 
-/* Finds q that makes |F_G(R_q s)| most like |F_V(s)|: Pearson correlation of amplitudes shell by shell, averaged with
- * the number of modes as weight; `score` is its value over all shells. Errors: MTIP_ERR_DATA,
- * MTIP_ERR_MEMORY. */
+/* Finds q that makes |F_G(R_q s)| most like |F_V(s)|: Pearson correlation of amplitudes shell by
+ * shell, averaged with the number of modes as weight; `score` is its value over all shells.
+ * Errors: MTIP_ERR_DATA, MTIP_ERR_MEMORY. */
 enum mtip_status compare_search_rotation(double q[4], double *score,
                                          const struct compare_search *search) MTIP_NODISCARD;
 

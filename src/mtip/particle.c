@@ -1,9 +1,9 @@
 /* particle.c - the built-in particles, and mass, diameter and centre of any.
  *
- * A built-in particle is grown like a protein, because what makes a reconstruction easy or hard is
- * contrast at 7 to 10 A: helices are laid one after the other into a body so that they touch earlier
- * ones without crossing them, loops join their ends, side chains of natural composition fill the
- * space between. Everything comes from one counter-based random stream.
+ * A built-in particle is grown like a protein, because what makes a reconstruction easy or hard
+ * is contrast at 7 to 10 A: helices are laid one after the other into a body so that they touch
+ * earlier ones without crossing them, loops join their ends, side chains of natural composition
+ * fill the space between. Everything comes from one counter-based random stream.
  */
 #include "mtip/particle.h"
 
@@ -73,7 +73,8 @@ static const struct body bodies[] = {
     {"rod", rod_holds, {17.5, 17.5, 47.0}, 960, 5},
 };
 
-/* Side-chain atoms of the amino acids and their frequency in proteins (UniProtKB/Swiss-Prot, percent). */
+/* Side-chain atoms of the amino acids and their frequency in proteins (UniProtKB/Swiss-Prot,
+ * percent). */
 static const struct residue_kind {
     const char *side;
     double percent;
@@ -86,7 +87,8 @@ static const struct residue_kind {
 #define N_RESIDUE_KINDS ((int)(sizeof residue_kinds / sizeof residue_kinds[0]))
 #define MAX_RESIDUE_ATOMS 14
 
-/* A residue before its side chain: alpha carbon, the axis of its piece of chain, outward direction. */
+/* A residue before its side chain: alpha carbon, the axis of its piece of chain, outward
+ * direction. */
 struct residue {
     double alpha[3], axis[3], outward[3];
     int in_helix;
@@ -152,8 +154,8 @@ static void frame_about(double u[3], double v[3], const double axis[3])
     v[2] = axis[0] * u[1] - axis[1] * u[0];
 }
 
-/* Contacts of a helix with those laid before, -1 when it leaves the body or crosses one. The far end is looked
- * at first: it is where most candidates fail. */
+/* Contacts of a helix with those laid before, -1 when it leaves the body or crosses one. The far
+ * end is looked at first: it is where most candidates fail. */
 static double helix_score(const struct chain *chain, const struct helix *helix)
 {
     double contacts = 0.0;
@@ -176,8 +178,8 @@ static double helix_score(const struct chain *chain, const struct helix *helix)
     return contacts + helix->n_residues;
 }
 
-/* The best of many random helices of `shortest` residues and up to `spread` more: most in contact, its start
- * near the end of the last one. 0 when none fits. */
+/* The best of many random helices of `shortest` residues and up to `spread` more: most in
+ * contact, its start near the end of the last one. 0 when none fits. */
 static int helix_find(struct helix *best, struct chain *chain, const double *last_end, int shortest,
                       int spread)
 {
@@ -304,8 +306,8 @@ static void atom_add(struct atoms *atoms, const double r[3], char symbol)
     atoms->n++;
 }
 
-/* N, CA, C, O about an alpha carbon: (along the axis, outward, around) in A, of an ideal alpha helix,
- * and of an extended chain. */
+/* N, CA, C, O about an alpha carbon: (along the axis, outward, around) in A, of an ideal alpha
+ * helix, and of an extended chain. */
 static void backbone_add(struct atoms *atoms, const struct residue *residue)
 {
     static const double helix_offsets[4][3] = {
@@ -362,7 +364,8 @@ static void side_chain_add(struct atoms *atoms, const struct residue *residue, c
     }
 }
 
-/* Leaves out atoms that lie closer than a bond to an earlier one: loops are drawn without looking. */
+/* Leaves out atoms that lie closer than a bond to an earlier one: loops are drawn without
+ * looking. */
 static void clashes_remove(struct atoms *atoms)
 {
     const double bond = 1.15;
@@ -485,8 +488,8 @@ double particle_mass_kDa(const struct atoms *atoms)
     return 1e-3 * mass;
 }
 
-/* Only atoms far from the centre can be an end of the longest line: with R the largest radius found, a pair
- * (i, j) is no longer than r_i + R, so inner atoms are skipped. */
+/* Only atoms far from the centre can be an end of the longest line: with R the largest radius
+ * found, a pair (i, j) is no longer than r_i + R, so inner atoms are skipped. */
 double particle_diameter_A(const struct atoms *atoms)
 {
     const double origin[3] = {0.0, 0.0, 0.0};

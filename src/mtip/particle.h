@@ -19,8 +19,8 @@ extern "C" {
  *              about 36 A
  *   "rod"      the same kind of chain, longer, filling a body 100 A long and 45 A wide whose ends
  *              differ (one round, one tapered), diameter 102 A
- * Hydrogens are left out, as in most PDB files; B = 20 A^2. Centred (particle_centre). The caller owns
- * `atoms` (atoms_release). Errors: MTIP_ERR_ARGUMENT for another name, MTIP_ERR_MEMORY. */
+ * Hydrogens are left out, as in most PDB files; B = 20 A^2. Centred (particle_centre). The caller
+ * owns `atoms` (atoms_release). Errors: MTIP_ERR_ARGUMENT for another name, MTIP_ERR_MEMORY. */
 enum mtip_status particle_create(struct atoms *atoms, const char *name) MTIP_NODISCARD;
 
 /* Moves the centre of the electrons, sum occ Z r / sum occ Z, to the origin. */

@@ -15,8 +15,8 @@
 
 #define BLOCK 128
 
-/* The two inner loops are compiled for wider vectors as well, chosen when the program starts. Without
- * contraction of a * b + c the result is the same bits. */
+/* The two inner loops are compiled for wider vectors as well, chosen when the program starts.
+ * Without contraction of a * b + c the result is the same bits. */
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
 #define WIDE_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
 #else

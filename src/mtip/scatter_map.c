@@ -39,7 +39,8 @@ struct spreader {
     double *grid;   /* borrowed [n][n][n][2], imaginary parts stay 0 */
 };
 
-/* exp(-4 pi^2 (k h - r)^2 / beta) for the cells about r, of each Gaussian of the atom's form factor. */
+/* exp(-4 pi^2 (k h - r)^2 / beta) for the cells about r, of each Gaussian of the atom's form
+ * factor. */
 static void profile_make(struct profile *profile, const struct spreader *spreader,
                          const double beta[TERMS], double r)
 {
@@ -102,8 +103,8 @@ static void spread_atom(const struct spreader *spreader, const struct atoms *ato
     }
 }
 
-/* Each thread owns slabs of planes and adds every atom's part in them, in the order of the atoms: no
- * two threads write the same cell, and sums do not depend on the number of threads. */
+/* Each thread owns slabs of planes and adds every atom's part in them, in the order of the atoms:
+ * no two threads write the same cell, and sums do not depend on the number of threads. */
 static enum mtip_status spread_atoms(const struct spreader *spreader, const struct atoms *atoms,
                                      int n_threads)
 {
@@ -144,8 +145,9 @@ cleanup:
     return status;
 }
 
-/* Chooses grid and blur. With h = 1/(4 s_max) the first alias of a point at s_max lies at 3 s_max, so that blurring by T
- * leaves exp(-T (9 - 1) s_max^2 / 4) of it: T makes that a hundredth of the tolerance. */
+/* Chooses grid and blur. With h = 1/(4 s_max) the first alias of a point at s_max lies at 3
+ * s_max, so that blurring by T leaves exp(-T (9 - 1) s_max^2 / 4) of it: T makes that a hundredth
+ * of the tolerance. */
 static enum mtip_status spreader_choose(struct spreader *spreader, const struct atoms *atoms,
                                         double s_max, double tolerance)
 {
@@ -206,7 +208,8 @@ enum mtip_status scatter_map_from_atoms(struct scatter_map **map, const struct a
     m->spacing_A = spreader.spacing;
     m->blur = spreader.blur;
     m->limit = s_max;
-    /* Strong points at low |s| must not drown the weak ones at high |s|, which the blur weakens further. */
+    /* Strong points at low |s| must not drown the weak ones at high |s|, which the blur weakens
+     * further. */
     MTIP_TRY(map_prepare(m, spreader.grid, n, 0.1 * tolerance, n_threads));
     *map = m;
     m = NULL;

@@ -1,12 +1,14 @@
-/* simulate.h - photon frames of one particle in uniformly random orientations, the truth beside them.
+/* simulate.h - photon frames of one particle in uniformly random orientations, the truth beside
+ * them.
  *
- * N frames, P = pixels^2 pixels of a square flat detector, pixel [iy][ix] at x = (ix - (n-1)/2) p,
- * y = (iy - (n-1)/2) p, distance L behind the particle, beam along +z, polarised along x:
+ * N frames, P = pixels^2 pixels of a square flat detector, pixel [iy][ix] at x = (ix - (n-1)/2)
+ * p, y = (iy - (n-1)/2) p, distance L behind the particle, beam along +z, polarised along x:
  *     s = (u - z) / wavelength,  u = (x, y, L) / sqrt(x^2 + y^2 + L^2)      (on the Ewald sphere)
- *     response = (1 - u_x^2) u_z^3, scaled to mean 1 over used pixels      (polarisation, solid angle)
+ *     response = (1 - u_x^2) u_z^3, scaled to mean 1 over used pixels  (polarisation, solid angle)
  *     expected photons = fluence_n scale response_p |F(R_n s_p)|^2 + background
- * with F of scatter.h. `scale` gives the asked mean number of photons a frame over used pixels and
- * all orientations (background not counted), so that a frame does not depend on how many follow.
+ * with F of scatter.h. `scale` gives the asked mean number of photons a frame over used pixels
+ * and all orientations (background not counted), so that a frame does not depend on how many
+ * follow.
  */
 #ifndef MTIP_MTIP_SIMULATE_H
 #define MTIP_MTIP_SIMULATE_H
@@ -36,13 +38,14 @@ struct simulate_summary {
     double edge_resolution_A;   /* at the middle of a detector edge */
     double corner_resolution_A; /* finest |s| of a used pixel */
     double wavelength_A;
-    double
-        pixels_per_fringe; /* pixels across 1 / diameter at the detector's centre: 2 and more resolve the speckles */
+    /* pixels across 1 / diameter at the centre of the detector: 2 and more resolve the speckles */
+    double pixels_per_fringe;
 };
 
-/* The detector of a configuration: mask (beamstop: centres nearer to the axis than
- * beamstop * half width), response, background (NULL when 0). Errors: MTIP_ERR_CONFIG (distance without pixel
- * size; resolution that the wavelength cannot reach; no pixel left). Release with detector_release. */
+/* The detector of a configuration: mask (beamstop: centres nearer to the axis than beamstop *
+ * half width), response, background (NULL when 0). Errors: MTIP_ERR_CONFIG (distance without
+ * pixel size; resolution that the wavelength cannot reach; no pixel left). Release with
+ * detector_release. */
 enum mtip_status simulate_detector(struct detector *detector,
                                    const struct config_simulate *config) MTIP_NODISCARD;
 
@@ -52,15 +55,15 @@ enum mtip_status simulate_particle(struct atoms *atoms,
 
 struct simulator;
 
-/* Prepares the simulation; copies what it needs of `atoms`, borrows `detector` for its life. Errors: those of
- * scatter.h, MTIP_ERR_MEMORY. */
+/* Prepares the simulation; copies what it needs of `atoms`, borrows `detector` for its life.
+ * Errors: those of scatter.h, MTIP_ERR_MEMORY. */
 enum mtip_status simulator_create(struct simulator **simulator, const struct detector *detector,
                                   const struct atoms *atoms, const struct config_simulate *config,
                                   int n_threads) MTIP_NODISCARD;
 
-/* Frames first .. first + count - 1: frames [count][P] (0 where masked), quaternions [count][4] (w, x, y,
- * z; detector to particle frame), fluence [count] (mean 1). Every frame depends on the seed and its own
- * number alone, not on first, count or threads. */
+/* Frames first .. first + count - 1: frames [count][P] (0 where masked), quaternions [count][4]
+ * (w, x, y, z; detector to particle frame), fluence [count] (mean 1). Every frame depends on the
+ * seed and its own number alone, not on first, count or threads. */
 enum mtip_status simulator_frames(struct simulator *simulator, float *frames, double *quaternions,
                                   double *fluence, int64_t first, int64_t count) MTIP_NODISCARD;
 

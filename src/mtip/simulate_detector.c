@@ -5,8 +5,8 @@
 #include "core/memory.h"
 #include "mtip/simulate.h"
 
-/* Half width of the detector over its distance: the tangent of the angle to the middle of an edge. From 2 sin(theta) = wavelength / d, or from
- * distance and pixel size. */
+/* Half width of the detector over its distance: the tangent of the angle to the middle of an
+ * edge. From 2 sin(theta) = wavelength / d, or from distance and pixel size. */
 static enum mtip_status edge_tangent(double *tangent, const struct config_simulate *config)
 {
     if (config->distance > 0.0) {
@@ -37,7 +37,8 @@ static enum mtip_status edge_tangent(double *tangent, const struct config_simula
     return MTIP_OK;
 }
 
-/* Scattering vector, polarisation factor and solid angle (relative) of the pixel at (x, y), in units of the distance. */
+/* Scattering vector, polarisation factor and solid angle (relative) of the pixel at (x, y), in
+ * units of the distance. */
 static void place_pixel(double s[3], double *polarization, double *solid_angle, double x, double y,
                         double wavelength)
 {

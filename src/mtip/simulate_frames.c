@@ -1,4 +1,5 @@
-/* simulate_frames.c - the photons of frames: amplitudes at rotated pixels, fluence, Poisson noise. */
+/* simulate_frames.c - the photons of frames: amplitudes at rotated pixels, fluence, Poisson
+ * noise. */
 #include <math.h>
 #include <string.h>
 
@@ -41,8 +42,8 @@ static double length(const double s[3])
 #define RADII_PER_FRINGE 8 /* samples of the mean intensity across 1 / diameter */
 #define DIRECTIONS 1500    /* points on each sphere */
 
-/* Mean of |F|^2 over all directions at radii i * step, by Fibonacci spheres. It is what the mean over all
- * orientations leaves of the particle. */
+/* Mean of |F|^2 over all directions at radii i * step, by Fibonacci spheres. It is what the mean
+ * over all orientations leaves of the particle. */
 static enum mtip_status mean_intensity(double *mean, struct scatter_map *map, double step,
                                        int64_t n_radii)
 {
@@ -74,7 +75,8 @@ cleanup:
     return status;
 }
 
-/* scale = photons / sum_p response_p <|F|^2>(|s_p|), the mean interpolated linearly between radii. */
+/* scale = photons / sum_p response_p <|F|^2>(|s_p|), the mean interpolated linearly between
+ * radii. */
 static enum mtip_status choose_scale(struct simulator *simulator, double photons, double diameter)
 {
     enum mtip_status status = MTIP_OK;
@@ -168,7 +170,8 @@ void simulator_destroy(struct simulator **simulator)
 
 /* ---- frames ----------------------------------------------------------------------------------- */
 
-/* Orientation of frame n, its fluence (log-normal of mean 1), and its pixels in the particle's frame. */
+/* Orientation of frame n, its fluence (log-normal of mean 1), and its pixels in the particle's
+ * frame. */
 static void frame_prepare(const struct simulator *simulator, double q[4], double *fluence,
                           double *points, int64_t n)
 {
