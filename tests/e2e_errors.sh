@@ -30,21 +30,21 @@ done
 {
     check "a text file" fails 2 1 text.h5 "$mtip" $(reconstruct "$work/text.h5")
     check "a folder" fails 2 1 "$work" "$mtip" $(reconstruct "$work")
-    check "no input at all" fails 2 2 input.file "$mtip" reconstruct
+    check "no input at all" fails 2 2 input.file "$mtip" reconstruct --set run.output="$out"
     check "misspelt key in an option" fails 2 2 particle.diameter "$mtip" $(reconstruct "$frames") --set particle.diametre=70
     check "wrong type in an option" fails 2 2 particle.diameter "$mtip" $(reconstruct "$frames") --set particle.diameter=big
     check "value out of range" fails 2 2 run.generations "$mtip" $(reconstruct "$frames") --set run.generations=0
-    check "missing configuration" fails 2 2 none.cfg "$mtip" reconstruct "$work/none.cfg"
+    check "missing configuration" fails 2 2 none.cfg "$mtip" reconstruct "$work/none.cfg" --set run.output="$out"
     check "unknown option" fails 2 2 --frobnicate "$mtip" reconstruct --frobnicate
     check "unknown command" fails 0 2 recontruct "$mtip" recontruct
 }
 
 printf 'input: { file = "frames.h5"; };\nparticle: { diametre = 70.0; };\n' >"$work/misspelt.cfg"
-check "misspelt key in a file: the key" fails 2 2 diametre "$mtip" reconstruct "$work/misspelt.cfg"
-check "misspelt key in a file: the line" fails 2 2 misspelt.cfg:2 "$mtip" reconstruct "$work/misspelt.cfg"
-check "misspelt key in a file: the nearest key" fails 2 2 particle.diameter "$mtip" reconstruct "$work/misspelt.cfg"
+check "misspelt key in a file: the key" fails 2 2 diametre "$mtip" reconstruct "$work/misspelt.cfg" --set run.output="$out"
+check "misspelt key in a file: the line" fails 2 2 misspelt.cfg:2 "$mtip" reconstruct "$work/misspelt.cfg" --set run.output="$out"
+check "misspelt key in a file: the nearest key" fails 2 2 particle.diameter "$mtip" reconstruct "$work/misspelt.cfg" --set run.output="$out"
 printf 'input: { file = "frames.h5" \n' >"$work/syntax.cfg"
-check "syntax error in a file" fails 2 2 syntax.cfg "$mtip" reconstruct "$work/syntax.cfg"
+check "syntax error in a file" fails 2 2 syntax.cfg "$mtip" reconstruct "$work/syntax.cfg" --set run.output="$out"
 
 # ---- files that HDF5 can read and that hold no frames ----------------------------------------
 . scripts/python.sh
