@@ -329,12 +329,17 @@ check-scripts: $(PROGRAM)
 	@MTIP="$(abspath $(PROGRAM))" sh $(RUN_TESTS) tests/check_scripts.sh
 
 check-e2e: $(PROGRAM)
-	@MTIP="$(abspath $(PROGRAM))" sh $(RUN_TESTS) -t 300 $(wildcard tests/e2e_*.sh)
+	@MTIP="$(abspath $(PROGRAM))" sh $(RUN_TESTS) -t 300 $(filter-out tests/e2e_cuda.sh,$(wildcard tests/e2e_*.sh))
 
 # ---- tools -----------------------------------------------------------------------------------
 .PHONY: demo
 demo: $(PROGRAM)
 	@MTIP="$(PROGRAM)" sh scripts/demo.sh
+
+.PHONY: bench
+bench: $(PROGRAM)
+	$(PROGRAM) bench nufft
+	$(PROGRAM) bench phase
 
 .PHONY: install install-program
 install: install-program
