@@ -49,7 +49,6 @@ static struct phase_schedule final_schedule(const struct config *config, double 
 {
     struct phase_schedule schedule = phase_schedule_final(radius, n_support);
     schedule.algorithm = PHASE_RAAR;
-    schedule.beta = config->phasing.beta;
     schedule.loops = (int)config->phasing.final_loops;
     schedule.iterations = (int)config->phasing.final_iterations;
     schedule.er_iterations = (int)config->phasing.final_er_iterations;
@@ -266,17 +265,38 @@ cleanup:
     return status;
 }
 
-/* Voxels of the support at the end: from the mass where it is known, else found by trial on rank 0. */
+/* Rank 0: the size of the support from the merged intensities, beginning with the density of the last
+ * generation, which is used up. */
+static enum mtip_status search_support(struct reconstruction *r, int64_t *n_support)
+{
+    enum mtip_status status = MTIP_OK;
+    const int64_t m = r->geometry.grid_size, cube[3] = {m, m, m};
+    const int64_t n_half = fft_half_count(cube);
+    double *intensity = NULL;
+    uint8_t *measured = NULL;
+    struct phase_scan scan;
+    MTIP_TRY(BACKEND_ALLOC(r->backend, &intensity, n_half, "phasing data"));
+    MTIP_TRY(BACKEND_ALLOC(r->backend, &measured, n_half, "phasing mask"));
+    MTIP_TRY(backend_upload(r->backend, intensity, r->intensity + MERGE_ALL * n_half,
+                            (size_t)n_half * sizeof *intensity));
+    MTIP_TRY(backend_upload(r->backend, measured, r->measured, (size_t)n_half));
+    MTIP_TRY(phaser_set_data(r->phaser, intensity, measured));
+    MTIP_TRY(phase_find_support(r->phaser, r->geometry.particle_radius, r->density, r->support,
+                                n_support, &scan));
+    log_info(r->log, "support: %lld voxels, found in %d steps from %lld down",
+             (long long)*n_support, scan.n, (long long)scan.n_support[0]);
+cleanup:
+    backend_free(r->backend, &measured);
+    backend_free(r->backend, &intensity);
+    return status;
+}
+
+/* Voxels of the support at the end: from the mass where it is known, else from the data, on rank 0. */
 static enum mtip_status choose_support(struct reconstruction *r, int64_t *n_support)
 {
     const double volumes = r->config->phasing.support_volume;
     *n_support = (int64_t)(volumes * r->geometry.support_voxels);
-    if (*n_support > 0) {
-        return MTIP_OK;
-    }
-    *n_support = (int64_t)(r->config->phasing.support_fraction *
-                           (double)phase_ball_volume(r->geometry.particle_radius));
-    return MTIP_OK;
+    return *n_support > 0 ? MTIP_OK : search_support(r, n_support);
 }
 
 enum mtip_status finish_run(struct reconstruction *r, struct result *result)

@@ -215,7 +215,8 @@ enum mtip_status phaser_run(struct phaser *phaser, const struct phase_schedule *
     for (int loop = 0; loop < s->loops; loop++) {
         const double part = s->loops > 1 ? (double)loop / (s->loops - 1) : 0.0;
         const double sigma = s->sigma_start + (s->sigma_end - s->sigma_start) * part;
-        const double beta = s->beta + (s->beta_end - s->beta) * part;
+        const double beta_end = s->beta_end > 0 ? s->beta_end : s->beta;
+        const double beta = s->beta + (beta_end - s->beta) * part;
         MTIP_TRY(iterate(phaser, s->algorithm, beta, s->iterations, density, support));
         MTIP_TRY(iterate(phaser, PHASE_ER, beta, s->er_iterations, density, support));
         MTIP_TRY(shrink_wrap(phaser, s, sigma, density, support));

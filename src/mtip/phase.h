@@ -33,11 +33,11 @@ enum phase_algorithm { PHASE_RAAR = 0, PHASE_HIO = 1, PHASE_ER = 2 };
  * in it where the intensities are noisy and no density satisfies them. */
 struct phase_schedule {
     enum phase_algorithm algorithm;
-    double beta;             /* of RAAR and HIO in the first loop, 0 < beta <= 1 */
-    double beta_end;         /* in the last loop; in between it goes linearly */
-    int loops;               /* each ends with shrink-wrap and recentring */
-    int iterations;          /* of the algorithm a loop */
-    int er_iterations;       /* of ER a loop */
+    double beta;       /* of RAAR and HIO in the first loop, 0 < beta <= 1 */
+    double beta_end;   /* in the last loop, in between it goes linearly; 0 = beta throughout */
+    int loops;         /* each ends with shrink-wrap and recentring */
+    int iterations;    /* of the algorithm a loop */
+    int er_iterations; /* of ER a loop */
     int final_er_iterations; /* of ER at the very end, support fixed */
     double sigma_start; /* voxels; the blur of shrink-wrap goes from start to end, loop by loop */
     double sigma_end;

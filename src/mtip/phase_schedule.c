@@ -48,7 +48,7 @@ struct phase_schedule phase_schedule_search(double radius)
     const struct phase_schedule schedule = {
         .algorithm = PHASE_RAAR,
         .beta = 0.87,
-        .beta_end = 0.87,
+        .beta_end = 0,
         .loops = 4,
         .iterations = 25,
         .er_iterations = 10,
@@ -100,10 +100,12 @@ enum mtip_status phase_schedule_check(const struct phase_schedule *s)
         return MTIP_ERROR(MTIP_ERR_ARGUMENT, "phasing: algorithm %d does not exist",
                           (int)s->algorithm);
     }
-    if (!(s->beta > 0 && s->beta <= 1 && s->beta_end > 0 && s->beta_end <= 1)) {
-        return MTIP_ERROR(MTIP_ERR_ARGUMENT,
-                          "phasing: beta goes from %g to %g; both must be in (0, 1]", s->beta,
-                          s->beta_end);
+    if (!(s->beta > 0 && s->beta <= 1 && s->beta_end >= 0 && s->beta_end <= 1)) {
+        return MTIP_ERROR(
+            MTIP_ERR_ARGUMENT,
+            "phasing: beta goes from %g to %g; both must be in (0, 1], or the end 0 for "
+            "no change",
+            s->beta, s->beta_end);
     }
     if (s->loops < 0 || s->iterations < 0 || s->er_iterations < 0 || s->final_er_iterations < 0) {
         return MTIP_ERROR(MTIP_ERR_ARGUMENT,
