@@ -54,10 +54,6 @@ class Result:
                 if isinstance(item, h5py.Dataset):
                     self.data[name] = item[()]
                     self._collect_attributes(item)
-            shown = file.get("shown")
-            if isinstance(shown, h5py.Group):
-                for name, item in shown.items():
-                    self.data[f"shown/{name}"] = item[()]
             group = file.get("generations")
             if isinstance(group, h5py.Group):
                 self.generations = {name: np.atleast_1d(item[()]) for name, item in group.items()}
@@ -102,8 +98,8 @@ def draw_header(figure, result):
         ("frames", None if frames is None else f"{len(frames):,}".replace(",", " ")),
         ("grid", f"{density.shape[0]}³"),
         ("voxel", number(voxel, " Å")),
-        ("resolution, FSC 0.5", number(result.note("resolution_0.5_A"), " Å")),
-        ("FSC 1/7", number(result.note("resolution_0.143_A"), " Å")),
+        ("resolution, FSC 0.5", number(result.note("resolution_half_A"), " Å")),
+        ("FSC 1/7", number(result.note("resolution_seventh_A"), " Å")),
         ("seed", result.note("seed")),
         ("run on", result.note("backend")),
         ("ranks", result.note("n_ranks")),
@@ -222,17 +218,21 @@ def draw_convergence(figure, cell, result):
     if not present:
         return nothing(figure.add_subplot(cell), "no generations in this result")
     grid = GridSpecFromSubplotSpec(len(present), 1, cell, hspace=0.18)
+    # Generation 0 merges at random orientations: nothing has been matched.
+    matched = np.asarray(result.generations.get("n_references", 1)) > 0
     for row, (name, label, colour) in enumerate(present):
         panel = figure.add_subplot(grid[row])
         values = np.array(result.generations[name], dtype=float)
         values[~np.isfinite(values)] = np.nan
+        if name in ("log_likelihood", "median_turn_deg"):
+            values[~np.broadcast_to(matched, values.shape)] = np.nan
         if name == "half_resolution_A":
             values[values <= 0] = np.nan
             used = result.generations.get("resolution_A")
             if used is not None:
-                panel.step(range(1, len(used) + 1), used, where="mid", color=GREY, linewidth=0.9,
+                panel.step(range(len(used)), used, where="mid", color=GREY, linewidth=0.9,
                            label="used in matching")
-        panel.plot(range(1, len(values) + 1), values, color=colour, marker="o", markersize=2.5,
+        panel.plot(range(len(values)), values, color=colour, marker="o", markersize=2.5,
                    label="between half sets" if name == "half_resolution_A" else None)
         if name == "half_resolution_A":
             panel.legend(loc="upper right", handlelength=1.4, borderpad=0.1, labelspacing=0.2)
@@ -240,7 +240,7 @@ def draw_convergence(figure, cell, result):
         panel.locator_params(axis="y", nbins=3)
         panel.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
         panel.tick_params(length=2, pad=1.5, labelbottom=row == len(present) - 1)
-        panel.set_xlim(0.5, len(values) + 0.5)
+        panel.set_xlim(-0.5, len(values) - 0.5)
         panel.grid(axis="x", color="#e6e6e6", linewidth=0.5)
         panel.yaxis.set_label_coords(-0.17, 0.5)
         if row == 0:
@@ -307,7 +307,7 @@ def frames_of_file(path, indices):
 
 def shown_frames(result, frames_path, most=4):
     """Indices, frames and model slices (None where there are none) to show."""
-    indices, data, model = (result.get(f"shown/{n}") for n in ("frame", "data", "model"))
+    indices, data, model = (result.get(f"shown_{n}") for n in ("frame", "data", "model"))
     if indices is None and data is not None:
         indices = np.arange(len(data))
     if data is None and frames_path is not None:

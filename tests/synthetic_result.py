@@ -41,6 +41,7 @@ def main():
         g = np.arange(generations)
         group = file.create_group("generations")
         group["resolution_A"] = 7.2 / np.minimum(1, 0.35 + 0.65 * g / (0.6 * generations))
+        group["n_references"] = np.r_[0, np.full(generations - 1, 2000)]
         group["log_likelihood"] = -6 + 0.4 * (1 - np.exp(-g / 3))
         group["median_turn_deg"] = 90 * np.exp(-g / 2) + 1.5
         group["r_factor"] = 0.4 * np.exp(-g / 3) + 0.12
@@ -50,11 +51,11 @@ def main():
                  + 0.3 for i in range(5)]
         data = rng.poisson(model).astype(float)
         data[:, x * x + y * y < 9] = np.nan
-        file["shown/frame"] = [0, 250, 500, 750, 999]
-        file["shown/data"], file["shown/model"] = data, np.array(model)
+        file["shown_frame"] = [0, 250, 500, 750, 999]
+        file["shown_data"], file["shown_model"] = data, np.array(model)
         for name, value in (("seed", 1), ("version", "0.1.0"), ("backend", "CPU, 2 threads"),
                             ("n_ranks", 2), ("input_path", "/data/2cex_frames.h5"),
-                            ("resolution_0.5_A", 8.6), ("resolution_0.143_A", 7.3)):
+                            ("resolution_half_A", 8.6), ("resolution_seventh_A", 7.3)):
             file.attrs[name] = value
 
 
