@@ -164,6 +164,15 @@ static void vectors_of_the_solver(void **state)
         assert_ok(merge_ops_cpu.combine(t.cpu, y, 0.7, x, -1.3, n));
         assert_ok(merge_ops_cuda.combine(t.cuda, d_y, 0.7, d_x, -1.3, n));
         twin_assert_doubles(&t, d_y, y, n, ROUNDING);
+        double *q = twin_numbers(n, 3), *a = twin_numbers(n, 4);
+        double *d_q = twin_device(&t, q, BYTES(n, q)), *d_a = twin_device(&t, a, BYTES(n, a));
+        assert_ok(merge_ops_cpu.advance(t.cpu, &want, a, q, x, y, 0.3, n));
+        assert_ok(merge_ops_cuda.advance(t.cuda, &got, d_a, d_q, d_x, d_y, 0.3, n));
+        assert_close(got, want, SUM_ROUNDING * want);
+        twin_assert_doubles(&t, d_a, a, n, ROUNDING);
+        twin_assert_doubles(&t, d_q, q, n, ROUNDING);
+        free(a);
+        free(q);
         assert_ok(merge_ops_cpu.multiply(t.cpu, x, y, n));
         assert_ok(merge_ops_cuda.multiply(t.cuda, d_x, d_y, n));
         twin_assert_doubles(&t, d_x, x, 2 * n, ROUNDING);

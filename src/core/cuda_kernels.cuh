@@ -22,7 +22,7 @@
 #define MOST_BLOCKS 4096
 
 /* Blocks of a reduction at most: each leaves one partial result, which the host adds up. */
-#define MOST_PARTIALS 256
+#define MOST_PARTIALS 512
 
 static inline unsigned block_count(int64_t items, int64_t a_block, int64_t most)
 {

@@ -222,6 +222,18 @@ static enum mtip_status dot_cpu(const struct backend *backend, double *result, c
     return MTIP_OK;
 }
 
+static enum mtip_status advance_cpu(const struct backend *backend, double *norm, double *a,
+                                    double *r, const double *d, const double *q, double step,
+                                    int64_t count)
+{
+#pragma omp parallel for num_threads(backend->n_threads) schedule(static)
+    for (int64_t i = 0; i < count; i++) {
+        a[i] += step * d[i];
+        r[i] -= step * q[i];
+    }
+    return dot_cpu(backend, norm, r, r, count);
+}
+
 const struct merge_ops merge_ops_cpu = {
     .strengths = strengths_cpu,
     .accumulate = accumulate_cpu,
@@ -232,5 +244,6 @@ const struct merge_ops merge_ops_cpu = {
     .multiply = multiply_cpu,
     .crop = crop_cpu,
     .combine = combine_cpu,
+    .advance = advance_cpu,
     .dot = dot_cpu,
 };

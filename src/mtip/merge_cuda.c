@@ -111,6 +111,20 @@ cleanup:
     return status;
 }
 
+static enum mtip_status advance_cuda(const struct backend *backend, double *norm, double *a,
+                                     double *r, const double *d, const double *q, double step,
+                                     int64_t count)
+{
+    enum mtip_status status = MTIP_OK;
+    int n_partials = 0;
+    MTIP_TRY(backend_cuda_enter(backend));
+    CUDA_TRY(merge_advance_launch(backend_cuda_scratch(backend), &n_partials, a, r, d, q, step,
+                                  count, backend_cuda_stream(backend)));
+    MTIP_TRY(backend_cuda_add_partials(backend, norm, n_partials, 1));
+cleanup:
+    return status;
+}
+
 const struct merge_ops merge_ops_cuda = {
     .strengths = strengths_cuda,
     .accumulate = accumulate_cuda,
@@ -121,5 +135,6 @@ const struct merge_ops merge_ops_cuda = {
     .multiply = multiply_cuda,
     .crop = crop_cuda,
     .combine = combine_cuda,
+    .advance = advance_cuda,
     .dot = dot_cuda,
 };

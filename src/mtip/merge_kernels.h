@@ -29,7 +29,10 @@ cudaError_t merge_crop_launch(double *out, const double *padded, const double *v
 cudaError_t merge_combine_launch(double *y, double a, const double *x, double b, int64_t count,
                                  cudaStream_t stream);
 
-/* Leaves *n_partials (host, at most 256) partial sums of x . y in `partials`, to be added in order. */
+/* Both leave *n_partials (host, at most 512) partial sums in `partials`, to be added in order: of r . r and of x . y. */
+cudaError_t merge_advance_launch(double *partials, int *n_partials, double *a, double *r,
+                                 const double *d, const double *q, double step, int64_t count,
+                                 cudaStream_t stream);
 cudaError_t merge_dot_launch(double *partials, int *n_partials, const double *x, const double *y,
                              int64_t count, cudaStream_t stream);
 

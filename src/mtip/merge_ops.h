@@ -58,6 +58,10 @@ struct merge_ops {
     enum mtip_status (*combine)(const struct backend *backend, double *y, double a, const double *x,
                                 double b, int64_t count);
 
+    /* One step of conjugate gradients: a += step d, r -= step q; *norm (host) = sum_i r_i^2, in an order as below. */
+    enum mtip_status (*advance)(const struct backend *backend, double *norm, double *a, double *r,
+                                const double *d, const double *q, double step, int64_t count);
+
     /* *result (host) = sum_i x_i y_i, in an order that the number of threads does not change. */
     enum mtip_status (*dot)(const struct backend *backend, double *result, const double *x,
                             const double *y, int64_t count);

@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
 /* bins[d] += number of values whose bits above the digit equal `prefix` and whose digit is d.
  * Counts are kept in shared memory (8 KiB) and added to the bins at the end, all by integer atomics, so the order
  * does not matter. Most values are zeros that fall in one bin: the lanes of a warp that hold the same digit add
- * once. Flat grid of at most 256 blocks. 8 bytes a value: 0.9 us. */
+ * once. Flat grid of at most 512 blocks. 8 bytes a value: 0.9 us. */
 __global__ void __launch_bounds__(FLAT_THREADS)
     histogram_kernel(int64_t n, unsigned long long *__restrict__ bins,
                      const double *__restrict__ values, uint64_t prefix, int shift)
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(FLAT_THREADS)
 }
 
 /* partials[block][5] = sum of max(density, 0) in the support, its moments in z, y, x, and voxels of the support, over
- * the block's rows. Rows of voxels, at most 256 blocks; 64 bytes of shared memory. 9 bytes a voxel: 1 us. */
+ * the block's rows. Rows of voxels, at most 512 blocks; 64 bytes of shared memory. 9 bytes a voxel: 1 us. */
 __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     moments_kernel(int64_t M, double *__restrict__ partials, const double *__restrict__ density,
                    const uint8_t *__restrict__ support)
@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
 }
 
 /* partials[block][2] = sum of (|half| - m)^2 and of m^2 over the block's measured modes; those with 0 < k_x < M/2 stand
- * for two. Rows of modes, at most 256 blocks; 64 bytes of shared memory. 24 bytes a mode: 1.4 us. */
+ * for two. Rows of modes, at most 512 blocks; 64 bytes of shared memory. 24 bytes a mode: 1.4 us. */
 __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     misfit_kernel(int64_t M, double *__restrict__ partials, const double2 *__restrict__ half,
                   const double *__restrict__ magnitude)

@@ -36,7 +36,7 @@ cudaError_t phase_scale_launch(int64_t n, double *values, double factor, cudaStr
 cudaError_t phase_histogram_launch(int64_t n, int64_t *bins, const double *values, uint64_t prefix,
                                    int shift, cudaStream_t stream);
 
-/* Leave *n_partials (host, at most 256) partial results [5] and [2] in `partials`, to be added in order. */
+/* Leave *n_partials (host, at most 512) partial results [5] and [2] in `partials`, to be added in order. */
 cudaError_t phase_moments_launch(int64_t M, double *partials, int *n_partials,
                                  const double *density, const uint8_t *support,
                                  cudaStream_t stream);

@@ -155,9 +155,7 @@ enum mtip_status toeplitz_solve(struct toeplitz_solver *s, double *a, const doub
             break; /* rounding has used up the direction */
         }
         const double step = old / curvature;
-        MTIP_TRY(ops->combine(backend, a, step, s->direction, 1.0, volume));
-        MTIP_TRY(ops->combine(backend, s->residual, -step, s->image, 1.0, volume));
-        MTIP_TRY(ops->dot(backend, &now, s->residual, s->residual, volume));
+        MTIP_TRY(ops->advance(backend, &now, a, s->residual, s->direction, s->image, step, volume));
         MTIP_TRY(ops->combine(backend, s->direction, 1.0, s->residual, now / old, volume));
         old = now;
         done++;
