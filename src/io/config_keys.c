@@ -120,7 +120,9 @@ const struct config_key config_keys[] = {
     POSITIVE(run, march_end, 0.6, 1, "",
              "Part of the generations after which all of the resolution is used"),
     REAL(run, memory, 0, 0, 1e9, "GiB",
-         "Memory that a rank may take for its batches; 0 = half of what is free"),
+         "Memory that a rank may take (of its device, on a GPU): batches and what is kept there "
+         "are chosen to fit; "
+         "0 = what is free"),
 
     PATH(simulate, output, "frames.h5", "Frames file to write"),
     PATH(simulate, pdb, "", "PDB file of the particle; \"\" = the built-in particle"),
