@@ -1,15 +1,7 @@
-// grid.cpp - runs a kernel: block after block, shared memory fresh for each.
+// grid.cpp - runs a kernel, block after block.
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <memory>
-
-#include <elf.h>
-#include <fcntl.h>
-#include <link.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "engine.h"
 #include "launch.h"
@@ -18,11 +10,6 @@ namespace hc
 {
 
 char token_launch, token_done, token_block[2];
-
-// Dynamic shared memory lies between two pages that cannot be touched.
-static const size_t dynamic_capacity = 256 << 10;
-static const size_t guard = 4096;
-static char *dynamic_region = nullptr;
 
 struct Running {
     const Launch *launch = nullptr;
@@ -61,145 +48,13 @@ std::string describe_running_thread()
 
 const char *describe_kernel_address(const void *pointer)
 {
-    const char *p = (const char *)pointer;
-    if (dynamic_region && p >= dynamic_region &&
-        p < dynamic_region + dynamic_capacity + 2 * guard) {
+    if (in_dynamic_shared(pointer)) {
         return "dynamic shared memory accessed out of bounds";
     }
     if (in_guard_page_of_a_stack(pointer)) {
         return "stack of a kernel thread overflowed (HC_STACK gives it more)";
     }
     return nullptr;
-}
-
-// ---- shared memory -----------------------------------------------------------------------------
-struct Section {
-    char *begin;
-    size_t bytes;
-};
-static auto &static_shared = leaky<std::vector<Section>>();
-
-// Finds the sections ".hcshared.N" (hostcuda.h) of the program in its file and in memory.
-static void find_static_shared()
-{
-    static bool done = false;
-    if (done) {
-        return;
-    }
-    done = true;
-    const int file = open("/proc/self/exe", O_RDONLY);
-    struct stat info;
-    if (file < 0 || fstat(file, &info) != 0) {
-        return;
-    }
-    const char *image =
-        (const char *)mmap(nullptr, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-    close(file);
-    if (image == MAP_FAILED) {
-        return;
-    }
-    size_t base = 0; // the first object of the list is the program
-    dl_iterate_phdr(
-        [](dl_phdr_info *object, size_t, void *out) {
-            *(size_t *)out = object->dlpi_addr;
-            return 1;
-        },
-        &base);
-    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)image;
-    const ElfW(Shdr) *sections = (const ElfW(Shdr) *)(image + header->e_shoff);
-    const char *names = image + sections[header->e_shstrndx].sh_offset;
-    for (int i = 0; i < header->e_shnum; i++) {
-        if (strncmp(names + sections[i].sh_name, ".hcshared.", 10) == 0) {
-            static_shared.push_back({(char *)base + sections[i].sh_addr, sections[i].sh_size});
-        }
-    }
-    munmap((void *)image, (size_t)info.st_size);
-}
-
-// By hand: memset would be checked by sanitizers, and red zones lie in between.
-__attribute__((optimize("no-tree-loop-distribute-patterns"))) static void fill_ff(char *p, size_t n)
-{
-    volatile uint64_t *words = (volatile uint64_t *)p;
-    for (size_t i = 0; i < n / 8; i++) {
-        words[i] = ~0ull;
-    }
-    for (size_t i = n / 8 * 8; i < n; i++) {
-        ((volatile unsigned char *)p)[i] = 0xff;
-    }
-}
-
-// Static shared memory of all kernels is filled, which of it this one uses is not known: in the
-// first two blocks of a launch only.
-static void make_shared_memory_undefined(const Launch &launch, uint64_t nth_block)
-{
-    if (!options.fill || with_tsan()) {
-        return;
-    }
-    fill_ff((char *)context.dynamic_shared, launch.shape.shared_bytes);
-    if (nth_block < 2) {
-        for (const Section &section : static_shared) {
-            fill_ff(section.begin, section.bytes);
-        }
-    }
-}
-
-static void map_dynamic_shared()
-{
-    if (dynamic_region) {
-        return;
-    }
-    dynamic_region = (char *)mmap(nullptr, dynamic_capacity + 2 * guard, PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (dynamic_region == MAP_FAILED) {
-        die("cannot map shared memory");
-    }
-    mprotect(dynamic_region, guard, PROT_NONE);
-    mprotect(dynamic_region + guard + dynamic_capacity, guard, PROT_NONE);
-    asan_poison(dynamic_region + guard, dynamic_capacity);
-}
-
-// Even blocks end at the guard page above, odd ones begin at the one below.
-static void place_dynamic_shared(size_t bytes, uint64_t nth_block)
-{
-    static size_t placed = 0;
-    if (context.dynamic_shared) {
-        asan_poison(context.dynamic_shared, placed);
-    }
-    char *begin = dynamic_region + guard;
-    if (nth_block % 2 == 0) {
-        begin += dynamic_capacity - (bytes + 15) / 16 * 16;
-    }
-    context.dynamic_shared = begin;
-    placed = bytes;
-    asan_unpoison(begin, bytes);
-}
-
-// Blocks that are not ordered among themselves use the same addresses for shared memory, which are
-// other memory on a device: mapping the pages anew makes ThreadSanitizer forget who used them.
-static void renew_pages(char *begin, size_t bytes)
-{
-    char *first = (char *)((size_t)begin / 4096 * 4096);
-    const size_t size = ((size_t)(begin + bytes - first) + 4095) / 4096 * 4096;
-    static auto &saved = leaky<std::vector<char>>(); // neighbours lie on the same pages
-    saved.assign(first, first + size);
-    if (bytes && mmap(first, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-                      -1, 0) == MAP_FAILED) {
-        die("cannot map shared memory anew");
-    }
-    std::copy(saved.begin(), saved.end(), first);
-}
-
-static void separate_blocks(const Launch &launch)
-{
-    if (!with_tsan() || !options.race_grid) {
-        return;
-    }
-    TsanIgnore ignore;
-    for (const Section &section : static_shared) {
-        renew_pages(section.begin, section.bytes);
-    }
-    renew_pages((char *)context.dynamic_shared, launch.shape.shared_bytes);
-    tsan_release(&token_launch);
 }
 
 // ---- the grid ----------------------------------------------------------------------------------
@@ -240,9 +95,7 @@ static void run_block(const Launch &launch, uint64_t index, uint64_t nth)
     if (!options.race_grid) {
         tsan_acquire(&token_block[block.parity]);
     }
-    place_dynamic_shared(launch.shape.shared_bytes, nth);
-    make_shared_memory_undefined(launch, nth);
-    separate_blocks(launch);
+    start_shared_memory(launch, nth);
     block.next = 0;
     block.live = block.n_threads;
     block.exited.assign(block.n_threads, false);
@@ -254,6 +107,7 @@ static void run_block(const Launch &launch, uint64_t index, uint64_t nth)
     }
     run_threads_of_block();
     recycle_fibers();
+    end_shared_memory(launch, nth);
 }
 
 static std::vector<uint32_t> block_order(uint64_t n_blocks)
@@ -275,7 +129,6 @@ void run_grid(const Launch &launch)
         die("kernel %s started while %s runs", launch.name, kernel_name());
     }
     install_fault_handler();
-    find_static_shared();
     const int saved_device = current_device;
     current_device = launch.device;
     DeviceOpen open(launch.device);
@@ -286,7 +139,7 @@ void run_grid(const Launch &launch)
         }
     }
     prepare_block(launch);
-    map_dynamic_shared();
+    prepare_shared_memory();
     running.launch = &launch;
     tsan_release(&token_launch);
     const dim3 grid = launch.shape.grid;

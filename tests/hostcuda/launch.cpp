@@ -124,7 +124,8 @@ static cudaError_t queue_launch(const void *function, const char *name, Site sit
     if (error != cudaSuccess) {
         return error;
     }
-    std::shared_ptr<Launch> launch(new Launch{name, site, shape, std::move(body), stream->device});
+    std::shared_ptr<Launch> launch(
+        new Launch{function, name, site, shape, std::move(body), stream->device});
     Operation operation;
     operation.any_host = false;
     operation.run = [launch] {
