@@ -34,14 +34,16 @@ struct comparison {
     struct aligner *aligner;        /* owned */
     double *half_v, *half_g;        /* owned [n_half][2] spectra of density and reference */
     double *grid_v, *grid_g;        /* owned [M^3] */
-    double *centred;                /* owned [M^3] */
+    double *uncentred;              /* owned [M^3] */
+    double *weighted;               /* owned [n_half][2] */
     uint8_t *use;                   /* owned [n_half] modes that decide the alignment */
 };
 
 static void comparison_release(struct comparison *c)
 {
     memory_free(&c->use);
-    memory_free(&c->centred);
+    memory_free(&c->weighted);
+    memory_free(&c->uncentred);
     memory_free(&c->grid_g);
     memory_free(&c->grid_v);
     memory_free(&c->half_g);
@@ -141,7 +143,8 @@ static enum mtip_status comparison_create(struct comparison *c, const double *vo
     MTIP_TRY(MEMORY_ALLOC(&c->half_g, 2 * c->n_half, "spectrum of the reference"));
     MTIP_TRY(MEMORY_ALLOC(&c->grid_v, M * M * M, "density"));
     MTIP_TRY(MEMORY_ALLOC(&c->grid_g, M * M * M, "reference"));
-    MTIP_TRY(MEMORY_ALLOC(&c->centred, M * M * M, "density"));
+    MTIP_TRY(MEMORY_ALLOC(&c->uncentred, M * M * M, "density"));
+    MTIP_TRY(MEMORY_ALLOC(&c->weighted, 2 * c->n_half, "spectrum"));
     MTIP_TRY(MEMORY_ALLOC(&c->use, c->n_half, "modes that align"));
     MTIP_TRY(fft_plan_forward(c->fft, volume, c->half_v));
     MTIP_TRY(reference_map(&c->map, c, reference, REFERENCE_TOLERANCE));
@@ -195,9 +198,15 @@ cleanup:
     return status;
 }
 
-/* Scales each shell to the same mean square, clears what belongs to no used shell: alignment then
- * counts every mode alike, and the correlation within a shell is unchanged. */
-static enum mtip_status whiten(const struct comparison *c, double *half)
+/* How much a shell counts in the search for hand and translation. Which is best depends on how
+ * far out the two agree, so all are tried: by its power (the inner shells decide), every shell
+ * alike, and by the number of its modes (the outer ones decide). The FSC, a ratio within each
+ * shell, is the same in all. */
+enum weighting { WEIGHT_POWER, WEIGHT_SHELL, WEIGHT_MODES, WEIGHT_COUNT };
+
+/* weighted = half times a factor for each shell, 0 for what belongs to no used shell. */
+static enum mtip_status weigh_shells(double *weighted, const struct comparison *c,
+                                     const double *half, enum weighting weighting)
 {
     enum mtip_status status = MTIP_OK;
     const int64_t M = c->M, n_x = M / 2 + 1;
@@ -210,10 +219,14 @@ static enum mtip_status whiten(const struct comparison *c, double *half)
     resolution_shell_mean(mean, power, NULL, M);
     for (int64_t i = 0; i < c->n_half; i++) {
         const int64_t shell = resolution_shell(i / n_x / M, i / n_x % M, i % n_x, M);
-        const int used = shell >= 0 && shell < c->n_shells && mean[shell] > 0.0;
-        const double scale = used ? 1.0 / sqrt(mean[shell]) : 0.0;
-        half[2 * i] *= scale;
-        half[2 * i + 1] *= scale;
+        double scale = 0.0;
+        if (shell >= 0 && shell < c->n_shells && mean[shell] > 0.0) {
+            scale = weighting == WEIGHT_POWER ? 1.0 : 1.0 / sqrt(mean[shell]);
+            /* the number of modes grows with the square of the radius */
+            scale /= weighting == WEIGHT_SHELL ? (double)(shell + 1) : 1.0;
+        }
+        weighted[2 * i] = scale * half[2 * i];
+        weighted[2 * i + 1] = scale * half[2 * i + 1];
     }
 cleanup:
     memory_free(&mean);
@@ -221,34 +234,58 @@ cleanup:
     return status;
 }
 
-/* Hand and translation, then the FSC. */
+/* Hand and translation by one weighting, then the FSC [M/2]. Spectra carry the place of the
+ * origin in their phases: the density's is its centre voxel already, the reference's is moved
+ * there. */
+static enum mtip_status align_and_correlate(double *fsc, struct align_result *result,
+                                            struct comparison *c, enum weighting weighting)
+{
+    enum mtip_status status = MTIP_OK;
+    MTIP_TRY(weigh_shells(c->weighted, c, c->half_v, weighting));
+    MTIP_TRY(fft_plan_inverse(c->fft, c->weighted, c->grid_v));
+    MTIP_TRY(weigh_shells(c->weighted, c, c->half_g, weighting));
+    MTIP_TRY(fft_plan_inverse(c->fft, c->weighted, c->uncentred));
+    align_centre(c->grid_g, c->uncentred, c->M);
+    MTIP_TRY(aligner_align(c->aligner, c->grid_v, c->grid_g, c->use, result));
+    MTIP_TRY(resolution_fsc(fsc, c->grid_v, c->grid_g, c->M, c->host->n_threads));
+cleanup:
+    return status;
+}
+
+/* The alignment whose FSC has the largest sum over shells. */
 static enum mtip_status judge(struct compare_fit *fit, struct comparison *c)
 {
     enum mtip_status status = MTIP_OK;
     const int64_t M = c->M, n_x = M / 2 + 1;
     const double align_shells = ALIGN_PART * (double)c->n_shells;
-    struct align_result result;
+    double *fsc = NULL, best = -INFINITY;
 
-    MTIP_TRY(whiten(c, c->half_v));
-    MTIP_TRY(whiten(c, c->half_g));
+    MTIP_TRY(MEMORY_ALLOC(&fsc, resolution_n_shells(M), "FSC"));
     for (int64_t i = 0; i < c->n_half; i++) {
         const int64_t shell = resolution_shell(i / n_x / M, i / n_x % M, i % n_x, M);
         c->use[i] = shell >= 0 && ((double)shell < align_shells || shell < 3);
     }
-    /* the density's origin is its centre voxel already, in the spectrum a phase that the inverse
-     * takes along */
-    MTIP_TRY(fft_plan_inverse(c->fft, c->half_v, c->grid_v));
-    MTIP_TRY(fft_plan_inverse(c->fft, c->half_g, c->centred));
-    align_centre(c->grid_g, c->centred, M);
-    MTIP_TRY(aligner_align(c->aligner, c->grid_v, c->grid_g, c->use, &result));
-    MTIP_TRY(resolution_fsc(fit->fsc, c->grid_v, c->grid_g, M, c->host->n_threads));
-    fit->inverted = result.inverted;
-    for (int k = 0; k < 3; k++) {
-        double shift = result.shift[2 - k]; /* z, y, x there */
-        shift -= (double)M * round(shift / (double)M);
-        fit->shift_A[k] = shift * c->voxel_A;
+    for (int w = 0; w < WEIGHT_COUNT; w++) {
+        struct align_result result;
+        double sum = 0.0;
+        MTIP_TRY(align_and_correlate(fsc, &result, c, (enum weighting)w));
+        for (int64_t k = 0; k < c->n_shells; k++) {
+            sum += fsc[k];
+        }
+        if (!(sum > best)) {
+            continue;
+        }
+        best = sum;
+        memcpy(fit->fsc, fsc, (size_t)resolution_n_shells(M) * sizeof *fsc);
+        fit->inverted = result.inverted;
+        for (int k = 0; k < 3; k++) {
+            double shift = result.shift[2 - k]; /* z, y, x there */
+            shift -= (double)M * round(shift / (double)M);
+            fit->shift_A[k] = shift * c->voxel_A;
+        }
     }
 cleanup:
+    memory_free(&fsc);
     return status;
 }
 

@@ -53,6 +53,7 @@ struct points {
     double *target;                      /* owned [n] */
     int64_t *shell;                      /* owned [n] */
     double *count;                       /* owned [n_shells] */
+    double *weight;                      /* owned [n_shells] of each shell in the score */
     double *rotated;                     /* owned [capacity][n][3] */
     double *amplitude;                   /* owned [capacity][n][2] */
     double *sums;                        /* owned [n_shells][3] */
@@ -64,6 +65,7 @@ static void points_release(struct points *points)
     memory_free(&points->target);
     memory_free(&points->shell);
     memory_free(&points->count);
+    memory_free(&points->weight);
     memory_free(&points->rotated);
     memory_free(&points->amplitude);
     memory_free(&points->sums);
@@ -131,6 +133,17 @@ static void normalise_target(struct points *points)
     }
 }
 
+/* A few modes correlate by chance. */
+#define LEAST_MODES 4.0
+
+/* Every shell counts by its modes. */
+static void weigh_by_modes(struct points *points)
+{
+    for (int64_t k = 0; k < points->n_shells; k++) {
+        points->weight[k] = points->count[k] < LEAST_MODES ? 0.0 : points->count[k];
+    }
+}
+
 /* Points up to |s| D = reach (0 = all usable shells), at most about `most` of them, for
  * `capacity` rotations at once. */
 static enum mtip_status points_create(struct points *points, const struct compare_search *search,
@@ -157,13 +170,23 @@ static enum mtip_status points_create(struct points *points, const struct compar
     MTIP_TRY(MEMORY_ALLOC(&points->target, points->n, "points of compare"));
     MTIP_TRY(MEMORY_ALLOC(&points->shell, points->n, "points of compare"));
     MTIP_TRY(MEMORY_ALLOC(&points->count, points->n_shells, "points of compare"));
+    MTIP_TRY(MEMORY_ALLOC(&points->weight, points->n_shells, "points of compare"));
     MTIP_TRY(MEMORY_ALLOC(&points->sums, 3 * points->n_shells, "points of compare"));
     MTIP_TRY(MEMORY_ALLOC(&points->rotated, 3 * points->n * points->capacity, "rotated points"));
     MTIP_TRY(MEMORY_ALLOC(&points->amplitude, 2 * points->n * points->capacity, "amplitudes"));
     (void)points_scan(points, part);
     normalise_target(points);
+    weigh_by_modes(points);
 cleanup:
     return status;
+}
+
+/* Correlation in shell k, from the sums that correlate() has made. */
+static double shell_correlation(const struct points *points, int64_t k)
+{
+    const double *sum = &points->sums[3 * k], n = points->count[k];
+    const double variance = n > 0.0 ? sum[1] - sum[0] * sum[0] / n : 0.0;
+    return variance > 0.0 ? sum[2] / sqrt(variance) : 0.0;
 }
 
 /* Mean over shells of the correlation of |amplitude| [n][2] with the target. */
@@ -180,13 +203,8 @@ static double correlate(const struct points *points, const double *amplitude)
         sum[2] += value * points->target[i];
     }
     for (int64_t k = 0; k < points->n_shells; k++) {
-        const double n = points->count[k];
-        if (n < 4.0) {
-            continue; /* a few modes correlate by chance */
-        }
-        const double variance = sums[3 * k + 1] - sums[3 * k] * sums[3 * k] / n;
-        total += variance > 0.0 ? n * sums[3 * k + 2] / sqrt(variance) : 0.0;
-        weight += n;
+        total += points->weight[k] * shell_correlation(points, k);
+        weight += points->weight[k];
     }
     return weight > 0.0 ? total / weight : 0.0;
 }
@@ -368,6 +386,20 @@ cleanup:
     return status;
 }
 
+/* Shells that agree at this rotation count by how much they do, so that those a reconstruction did
+ * not reach add no noise to the last step. */
+static enum mtip_status weigh_by_agreement(struct points *points, const struct candidate *candidate)
+{
+    struct candidate copy = *candidate;
+    const enum mtip_status status = evaluate(&copy, points, 1);
+    if (status == MTIP_OK && copy.score > 0.0) {
+        for (int64_t k = 0; k < points->n_shells; k++) {
+            points->weight[k] *= fmax(shell_correlation(points, k), 0.0);
+        }
+    }
+    return status;
+}
+
 /* The turn that matters at the finest shell of `points`. */
 static double turn_that_matters(const struct points *points)
 {
@@ -396,11 +428,16 @@ enum mtip_status compare_search_rotation(double q[4], double *score,
         points_release(&points);
         MTIP_TRY(points_create(&points, search, round->reach, round->points, 1));
         const double turn = turn_that_matters(&points);
+        if (r + 1 == N_ROUNDS) {
+            MTIP_TRY(weigh_by_agreement(&points, &candidates[0]));
+        }
         for (int64_t i = 0; i < n; i++) {
             MTIP_TRY(refine(&candidates[i], &points, round->simplex * turn, round->evaluations));
         }
         n = keep_distinct(candidates, n, r + 1 < N_ROUNDS ? rounds[r + 1].keep : 1, 0.2 * turn);
     }
+    weigh_by_modes(&points);
+    MTIP_TRY(evaluate(candidates, &points, 1));
     memcpy(q, candidates[0].q, sizeof candidates[0].q);
     *score = candidates[0].score;
 
