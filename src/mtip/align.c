@@ -1,4 +1,4 @@
-/* align.c - translation and inversion between densities, averages and the PRTF. */
+/* align.c - translation and inversion between densities. */
 #include "mtip/align.h"
 
 #include <math.h>
@@ -6,18 +6,13 @@
 #include <string.h>
 
 #include "core/backend.h"
-#include "core/fft.h"
 #include "core/memory.h"
-#include "mtip/resolution.h"
 
 #define TWO_PI 6.283185307179586476925286766559
 
 /* Newton steps on the translation end when one is below SHIFT_TOLERANCE voxels. */
 #define MAX_STEPS 30
 #define SHIFT_TOLERANCE 1e-9
-
-/* Rounds of "align to the mean, average" after the first alignment to the best density. */
-#define AVERAGE_ROUNDS 2
 
 struct aligner {
     struct backend *host; /* owned */
@@ -336,104 +331,12 @@ cleanup:
     return status;
 }
 
-/* ---- averages -------------------------------------------------------------------------------- */
-
-/* order[0 .. keep-1] = indices of the lowest R factors, ascending, by selection. */
-static void best_first(int64_t *order, const double *r_factor, int64_t n, int64_t keep)
+int64_t aligner_grid_size(const struct aligner *aligner)
 {
-    for (int64_t i = 0; i < n; i++) {
-        order[i] = i;
-    }
-    for (int64_t i = 0; i < keep; i++) {
-        int64_t best = i;
-        for (int64_t j = i + 1; j < n; j++) {
-            const double r = r_factor[order[j]], r_best = r_factor[order[best]];
-            if (r < r_best || (isnan(r_best) && !isnan(r)) ||
-                (r == r_best && order[j] < order[best])) {
-                best = j;
-            }
-        }
-        const int64_t swap = order[i];
-        order[i] = order[best];
-        order[best] = swap;
-    }
+    return aligner->M;
 }
 
-static void average(double *mean, const double *densities, const int64_t *order, int64_t keep,
-                    int64_t n)
+const struct fft_plan *aligner_fft(const struct aligner *aligner)
 {
-    memset(mean, 0, (size_t)n * sizeof *mean);
-    for (int64_t j = 0; j < keep; j++) {
-        const double *density = densities + order[j] * n;
-        for (int64_t i = 0; i < n; i++) {
-            mean[i] += density[i] / (double)keep;
-        }
-    }
-}
-
-/* sum |mean F| / sum mean |F| by shell; uses every workspace of the aligner. */
-static enum mtip_status transfer_function(struct aligner *a, double *prtf, const double *mean,
-                                          const double *densities, const int64_t *order,
-                                          int64_t keep, const uint8_t *use)
-{
-    enum mtip_status status = MTIP_OK;
-    const int64_t n_shells = resolution_n_shells(a->M);
-    double *size = a->product; /* [2][n_half]: mean |F|, |mean F| */
-    double *shells = NULL;
-    MTIP_TRY(MEMORY_ALLOC(&shells, n_shells, "PRTF"));
-    memset(size, 0, (size_t)(2 * a->n_half) * sizeof *size);
-    for (int64_t j = 0; j < keep; j++) {
-        MTIP_TRY(fft_plan_forward(a->fft, densities + order[j] * a->n, a->spectrum));
-        for (int64_t i = 0; i < a->n_half; i++) {
-            size[i] += hypot(a->spectrum[2 * i], a->spectrum[2 * i + 1]) / (double)keep;
-        }
-    }
-    MTIP_TRY(fft_plan_forward(a->fft, mean, a->spectrum));
-    for (int64_t i = 0; i < a->n_half; i++) {
-        size[a->n_half + i] = hypot(a->spectrum[2 * i], a->spectrum[2 * i + 1]);
-    }
-    resolution_shell_mean(shells, size, use, a->M);
-    resolution_shell_mean(prtf, size + a->n_half, use, a->M);
-    for (int64_t i = 0; i < n_shells; i++) {
-        prtf[i] = shells[i] > 0 ? prtf[i] / shells[i] : 0.0;
-    }
-cleanup:
-    memory_free(&shells);
-    return status;
-}
-
-enum mtip_status aligner_average(struct aligner *aligner, double *mean, double *prtf,
-                                 double *correlation, double *densities, const double *r_factor,
-                                 const uint8_t *use, int64_t n, int64_t keep)
-{
-    enum mtip_status status = MTIP_OK;
-    int64_t *order = NULL;
-    if (n < 1 || keep < 1 || keep > n) {
-        return MTIP_ERROR(MTIP_ERR_ARGUMENT,
-                          "average of %lld of %lld densities; it takes 1 up to all of them",
-                          (long long)keep, (long long)n);
-    }
-    MTIP_TRY(MEMORY_ALLOC(&order, n, "order of densities"));
-    best_first(order, r_factor, n, keep);
-    memcpy(mean, densities + order[0] * aligner->n, (size_t)aligner->n * sizeof *mean);
-    for (int64_t j = 0; correlation != NULL && j < n; j++) {
-        correlation[j] = 0;
-    }
-    for (int round = 0; round < AVERAGE_ROUNDS; round++) {
-        for (int64_t j = 0; j < keep; j++) {
-            struct align_result result;
-            double *density = densities + order[j] * aligner->n;
-            MTIP_TRY(aligner_align(aligner, density, mean, use, &result));
-            if (correlation != NULL) {
-                correlation[order[j]] = result.correlation;
-            }
-        }
-        average(mean, densities, order, keep, aligner->n);
-    }
-    if (prtf != NULL) {
-        MTIP_TRY(transfer_function(aligner, prtf, mean, densities, order, keep, use));
-    }
-cleanup:
-    memory_free(&order);
-    return status;
+    return aligner->fft;
 }

@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+#include "core/fft.h"
 #include "core/status.h"
 
 #ifdef __cplusplus
@@ -29,6 +30,10 @@ struct align_result {
 /* Makes an aligner; n_threads as backend_create. Errors: MTIP_ERR_ARGUMENT (M < 2), MTIP_ERR_MEMORY. */
 enum mtip_status aligner_create(struct aligner **aligner, int64_t M, int n_threads) MTIP_NODISCARD;
 void aligner_destroy(struct aligner **aligner);
+
+/* M, and the plan of M^3 transforms that the aligner owns. */
+int64_t aligner_grid_size(const struct aligner *aligner);
+const struct fft_plan *aligner_fft(const struct aligner *aligner);
 
 /* Swaps the halves of each axis: FFT order (origin at index 0) to centred, and back. to, from:
  * [M][M][M], not the same array. Pure. */
