@@ -17,6 +17,11 @@
  * dark may still hold. */
 #define SLICE_FLOOR 1e-6
 
+/* While more than this part of the frames turn by more than the reference spacing in a generation, frames are refined by
+ * random turns: the jitter keeps them from settling in a wrong optimum. The last generations settle in any case. */
+#define EXPLORE_MOVED 0.3
+#define SETTLE_GENERATIONS 3
+
 /* Part of the resolution limit that generation g reaches: a straight march from march_start to 1 over the
  * first march_end of the generations. */
 static double march(const struct config_run *run, int64_t g)
@@ -103,14 +108,15 @@ static enum mtip_status search_orientations(struct reconstruction *r, int64_t g,
 {
     enum mtip_status status = MTIP_OK;
     const struct config_orientation *orientation = &r->config->orientation;
+    const int explore =
+        r->moved > EXPLORE_MOVED && g + SETTLE_GENERATIONS < r->config->run.generations;
     double seconds[2] = {0.0, 0.0};
     const struct search_options options = {
         .seed = (uint64_t)r->config->run.seed,
         .generation = g,
         .n_references = references_at(orientation, part),
-        /* the finest round pays only once the full resolution is in use */
-        .refine_rounds =
-            part < 1.0 && orientation->refine_rounds > 2 ? 2 : orientation->refine_rounds,
+        .refine_rounds = explore && orientation->refine_rounds > 2 ? 2 : orientation->refine_rounds,
+        .explore = explore,
         .refine_trials = orientation->refine_trials,
         .n_use = n_use};
 
@@ -122,8 +128,9 @@ static enum mtip_status search_orientations(struct reconstruction *r, int64_t g,
     metrics->seconds_slice = seconds[0];
     metrics->seconds_match = seconds[1];
     clock = log_seconds();
-    MTIP_TRY(comm_agree(r->comm, search_refine(r->search, r->quaternions, r->score, r->slice_sum,
-                                               &options, r->log)));
+    const struct search_best best = {
+        .quaternions = r->quaternions, .score = r->score, .slice_sum = r->slice_sum};
+    MTIP_TRY(comm_agree(r->comm, search_refine(r->search, &best, &options, r->log)));
     metrics->seconds_refine = log_seconds() - clock;
     for (int64_t f = 0; f < r->frames.n; f++) {
         r->fluence[f] = r->totals[f] > 0.0 ? r->totals[f] / r->slice_sum[f] : 0.0;
@@ -163,6 +170,7 @@ static enum mtip_status orientation_metrics(struct reconstruction *r,
     MTIP_TRY(comm_gather_rows(r->comm, all, turn, n_total, sizeof *turn, 0));
     metrics->moved_fraction = mean_over_ranks(r->comm, moved, (double)n, &status_mean);
     MTIP_TRY(status_mean);
+    r->moved = metrics->moved_fraction;
     metrics->log_likelihood = mean_over_ranks(r->comm, score, photons, &status_mean);
     MTIP_TRY(status_mean);
     if (r->comm->rank == 0) {
@@ -352,6 +360,7 @@ enum mtip_status generation_run(struct reconstruction *r, int64_t g)
         MTIP_TRY(search_orientations(r, g, part, n_use, &metrics));
         MTIP_TRY(orientation_metrics(r, &metrics));
     }
+    r->moved = g == 0 ? 1.0 : r->moved;
     set_measured(r, radius);
     double clock = log_seconds();
     MTIP_TRY(merge_frames(r, n_use));

@@ -50,7 +50,8 @@ struct reconstruction {
     double *totals;      /* [n] photons in the pixels in use */
     /* the same on every rank, host */
     double *model; /* [P] */
-    double *a; /* [MERGE_SETS][M][M][M]; [MERGE_ALL] is the model's autocorrelation, FFT order */
+    double *a;    /* [MERGE_SETS][M][M][M]; [MERGE_ALL] is the model's autocorrelation, FFT order */
+    double moved; /* part of the frames that the last generation turned by more than the spacing */
     uint8_t *measured; /* [M][M][M/2+1] modes that the data reach, in this generation */
     /* rank 0, host */
     double *merged;    /* [MERGE_SETS][M][M][M] autocorrelations as merged, before phasing */

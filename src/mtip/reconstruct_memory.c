@@ -30,16 +30,14 @@ static int64_t smaller(int64_t a, int64_t b)
 static void set_batches(struct reconstruction *r, int64_t n_frames, int64_t points)
 {
     const int64_t fit = points / r->geometry.n_pixel;
-    r->max_rotations = larger(fit, larger(1, r->config->orientation.refine_trials));
+    r->max_rotations = larger(fit, search_least_rotations(r->config->orientation.refine_trials));
     r->merge_frames = larger(1, smaller(2 * fit, n_frames));
 }
 
 /* Frames that a window must hold: those of a batch of trials, and of a merging batch, which takes every other one. */
 static int64_t least_window(const struct reconstruction *r)
 {
-    const struct config_orientation *orientation = &r->config->orientation;
-    const int64_t trials =
-        orientation->refine_rounds == 0 ? 1 : larger(1, orientation->refine_trials);
+    const int64_t trials = search_least_rotations(r->config->orientation.refine_trials);
     return larger(r->max_rotations / trials, 2 * r->merge_frames);
 }
 
@@ -137,6 +135,10 @@ enum mtip_status reconstruct_fit_memory(struct reconstruction *r, int64_t n_fram
 
     comm_split(n_frames, r->comm->size, r->comm->rank, &mine.first, &mine.n);
     status = backend_memory(r->backend, &free_bytes, &total_bytes);
+    const double allowed = r->config->run.memory * (double)((size_t)1 << 30);
+    if (allowed > 0.0 && (free_bytes == 0 || allowed < (double)free_bytes)) {
+        free_bytes = (size_t)allowed;
+    }
     if (status == MTIP_OK) {
         status = try_batches(&plan, &need, r, &mine, points, free_bytes);
     }

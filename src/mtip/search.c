@@ -7,11 +7,12 @@
 #include "core/rng.h"
 #include "mtip/match.h"
 #include "mtip/orient.h"
+#include "mtip/turns.h"
 
-/* A trial turns by a normal rotation vector of this standard deviation a component, times the scale of its
- * round, in units of the reference spacing; the scale halves from round to round. */
-#define TRIAL_STEP 0.7
-#define FIRST_SCALE 0.5
+/* In units of the spacing of references: the standard deviation of a random turn's components, and the step of
+ * the first stencil, halved from round to round. */
+#define RANDOM_STEP 0.35
+#define STENCIL_STEP 0.2
 
 struct search {
     const struct comm *comm; /* borrowed, as the next four */
@@ -25,6 +26,8 @@ struct search {
     void *block[2];  /* backend, [max_rotations][P]: the block being matched, and the next */
     void *staged[2]; /* host images of the blocks where they are not host memory, else the same */
     double *quaternions; /* host, [max_rotations][4] */
+    double *centres;     /* host, [max_rotations][4] */
+    struct rng *rngs;    /* host, [max_rotations] */
     double *scores;      /* host, [max_rotations] */
     double *sums;        /* host, [max_rotations] */
     int64_t *best;       /* host, [n] */
@@ -80,6 +83,8 @@ enum mtip_status search_create(struct search **search, const struct comm *comm,
         }
     }
     MTIP_TRY(MEMORY_ALLOC(&s->quaternions, 4 * max_rotations, "rotations"));
+    MTIP_TRY(MEMORY_ALLOC(&s->centres, 4 * max_rotations, "rotations"));
+    MTIP_TRY(MEMORY_ALLOC(&s->rngs, max_rotations, "random streams"));
     MTIP_TRY(MEMORY_ALLOC(&s->scores, max_rotations, "scores"));
     MTIP_TRY(MEMORY_ALLOC(&s->sums, max_rotations, "slice sums"));
     MTIP_TRY(MEMORY_ALLOC(&s->best, frames->n, "best references"));
@@ -99,6 +104,8 @@ void search_destroy(struct search **search)
     memory_free(&s->best);
     memory_free(&s->sums);
     memory_free(&s->scores);
+    memory_free(&s->rngs);
+    memory_free(&s->centres);
     memory_free(&s->quaternions);
     for (int i = 0; i < 2; i++) {
         if (s->staged[i] != s->block[i]) {
@@ -240,32 +247,11 @@ cleanup:
     return status;
 }
 
-/* Trials of one frame: its orientation itself, then small turns of it in the detector frame. */
-static void make_trials(double *trials, const double q[4], struct rng *rng, int64_t n_trials,
-                        double step)
-{
-    memcpy(trials, q, 4 * sizeof *trials);
-    for (int64_t t = 1; t < n_trials; t++) {
-        double vector[3], turn[4];
-        for (int i = 0; i < 3; i++) {
-            vector[i] = step * rng_normal(rng);
-        }
-        quaternion_from_vector(turn, vector);
-        quaternion_multiply(trials + 4 * t, q, turn);
-        quaternion_canonical(trials + 4 * t);
-    }
-}
-
-/* One round for frames first .. first + count - 1; rngs[i] belongs to frame first + i. */
-static enum mtip_status refine_batch(struct search *s, double *quaternions, double *score,
-                                     double *slice_sum, struct rng *rngs, int64_t first,
-                                     int64_t count, int64_t n_trials, double step, int64_t n_use)
+/* Scores the trials in s->quaternions, n_trials for each frame, and keeps each frame's best. */
+static enum mtip_status score_trials(struct search *s, const struct search_best *best,
+                                     int64_t first, int64_t count, int64_t n_trials, int64_t n_use)
 {
     enum mtip_status status = MTIP_OK;
-    for (int64_t i = 0; i < count; i++) {
-        make_trials(s->quaternions + 4 * i * n_trials, quaternions + 4 * (first + i), &rngs[i],
-                    n_trials, step);
-    }
     MTIP_TRY(slicer_log_slices(s->slicer, s->block[0], s->sums, s->quaternions, count * n_trials,
                                n_use));
     MTIP_TRY(matcher_trials(s->matcher, s->scores, s->block[0], first, count, n_trials, n_use));
@@ -275,47 +261,98 @@ static enum mtip_status refine_batch(struct search *s, double *quaternions, doub
         for (int64_t t = 1; t < n_trials; t++) {
             top = scores[t] > scores[top] ? t : top;
         }
-        memcpy(quaternions + 4 * (first + i), s->quaternions + 4 * (i * n_trials + top),
-               4 * sizeof *quaternions);
-        score[first + i] = scores[top];
-        slice_sum[first + i] = s->sums[i * n_trials + top];
+        memcpy(best->quaternions + 4 * (first + i), s->quaternions + 4 * (i * n_trials + top),
+               4 * sizeof *best->quaternions);
+        best->score[first + i] = scores[top];
+        best->slice_sum[first + i] = s->sums[i * n_trials + top];
     }
 cleanup:
     return status;
 }
 
-enum mtip_status search_refine(struct search *s, double *quaternions, double *score,
-                               double *slice_sum, const struct search_options *options,
-                               struct log *log)
+/* One round of random turns; rngs[i] belongs to frame first + i. */
+static enum mtip_status refine_randomly(struct search *s, const struct search_best *best,
+                                        int64_t first, int64_t count, double step,
+                                        const struct search_options *options)
+{
+    for (int64_t i = 0; i < count; i++) {
+        turns_random(s->quaternions + 4 * i * options->refine_trials,
+                     best->quaternions + 4 * (first + i), &s->rngs[i], options->refine_trials,
+                     step);
+    }
+    return score_trials(s, best, first, count, options->refine_trials, options->n_use);
+}
+
+/* Later rounds: a stencil about the best, then its peak against the best of the stencil. */
+static enum mtip_status refine_by_parabola(struct search *s, const struct search_best *best,
+                                           int64_t first, int64_t count, double step, int64_t n_use)
+{
+    enum mtip_status status = MTIP_OK;
+    for (int64_t i = 0; i < count; i++) {
+        double *centre = s->centres + 4 * i;
+        memcpy(centre, best->quaternions + 4 * (first + i), 4 * sizeof *centre);
+        turns_stencil(s->quaternions + 4 * i * TURNS_STENCIL, centre, step);
+    }
+    MTIP_TRY(score_trials(s, best, first, count, TURNS_STENCIL, n_use));
+    for (int64_t i = 0; i < count; i++) {
+        double *pair = s->quaternions + 8 * i;
+        turns_peak(pair, s->centres + 4 * i, s->scores + i * TURNS_STENCIL, step);
+        memcpy(pair + 4, best->quaternions + 4 * (first + i), 4 * sizeof *pair);
+    }
+    MTIP_TRY(score_trials(s, best, first, count, 2, n_use));
+cleanup:
+    return status;
+}
+
+/* All rounds of one batch of frames. */
+static enum mtip_status refine_batch(struct search *s, const struct search_best *best,
+                                     int64_t first, int64_t count,
+                                     const struct search_options *options)
+{
+    enum mtip_status status = MTIP_OK;
+    const double spacing = orient_spacing(options->n_references);
+    if (options->refine_rounds == 0) {
+        /* each frame is scored once where it is */
+        memcpy(s->quaternions, best->quaternions + 4 * first,
+               4 * (size_t)count * sizeof *s->quaternions);
+        return score_trials(s, best, first, count, 1, options->n_use);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        s->rngs[i] = rng_stream(options->seed, RNG_REFINE, (uint64_t)options->generation,
+                                (uint64_t)(s->frames->first + first + i));
+    }
+    double scale = 1.0;
+    for (int64_t round = 0; round < options->refine_rounds; round++) {
+        if (round == 0 || options->explore) {
+            MTIP_TRY(
+                refine_randomly(s, best, first, count, scale * RANDOM_STEP * spacing, options));
+        } else {
+            MTIP_TRY(refine_by_parabola(s, best, first, count, 2.0 * scale * STENCIL_STEP * spacing,
+                                        options->n_use));
+        }
+        scale *= 0.5;
+    }
+cleanup:
+    return status;
+}
+
+int64_t search_least_rotations(int64_t refine_trials)
+{
+    return refine_trials > TURNS_STENCIL ? refine_trials : TURNS_STENCIL;
+}
+
+enum mtip_status search_refine(struct search *s, const struct search_best *best,
+                               const struct search_options *options, struct log *log)
 {
     enum mtip_status status = MTIP_OK;
     const int64_t n = s->frames->n;
-    /* without refinement each frame is scored once where it is */
-    const int64_t n_rounds = options->refine_rounds > 0 ? options->refine_rounds : 1;
-    const int64_t n_trials = options->refine_rounds == 0                 ? 1
-                             : options->refine_trials < s->max_rotations ? options->refine_trials
-                                                                         : s->max_rotations;
-    const int64_t batch = s->max_rotations / n_trials;
-    struct rng *rngs = NULL;
-
-    MTIP_TRY(MEMORY_ALLOC(&rngs, batch, "random streams"));
+    const int64_t batch = s->max_rotations / search_least_rotations(options->refine_trials);
     for (int64_t first = 0; first < n; first += batch) {
         const int64_t count = n - first < batch ? n - first : batch;
-        for (int64_t i = 0; i < count; i++) {
-            rngs[i] = rng_stream(options->seed, RNG_REFINE, (uint64_t)options->generation,
-                                 (uint64_t)(s->frames->first + first + i));
-        }
-        double scale = FIRST_SCALE;
-        for (int64_t round = 0; round < n_rounds; round++) {
-            const double step = TRIAL_STEP * scale * orient_spacing(options->n_references);
-            log_progress(log, "refining", first * n_rounds + round * count, n * n_rounds);
-            MTIP_TRY(refine_batch(s, quaternions, score, slice_sum, rngs, first, count, n_trials,
-                                  step, options->n_use));
-            scale *= 0.5;
-        }
+        log_progress(log, "refining", first, n);
+        MTIP_TRY(refine_batch(s, best, first, count, options));
     }
 cleanup:
-    log_progress(log, "refining", 1, 1);
-    memory_free(&rngs);
+    log_progress(log, "refining", n, n);
     return status;
 }

@@ -31,6 +31,7 @@ struct search_options {
     int64_t n_references;
     int64_t refine_rounds;
     int64_t refine_trials;
+    int explore; /* 1: random turns alone, whose jitter lets frames leave a wrong optimum */
     int64_t n_use;
 };
 
@@ -55,13 +56,22 @@ enum mtip_status search_references(struct search *search, double *quaternions,
                                    const struct search_options *options, double seconds[2],
                                    struct log *log) MTIP_NODISCARD;
 
-/* Improves orientations by rounds of small random turns, each frame its own; not collective.
- *   quaternions  host [n][4] in and out
- *   score        host [n] log-likelihood of the best, relative to the isotropic model
- *   slice_sum    host [n] sum_p c_p W_p of the best: the frame's photons over its fluence */
-enum mtip_status search_refine(struct search *search, double *quaternions, double *score,
-                               double *slice_sum, const struct search_options *options,
+/* What the refinement improves and fills, host arrays of this rank's frames. */
+struct search_best {
+    double *quaternions; /* [n][4] in and out */
+    double *score;       /* [n] out: log-likelihood relative to the isotropic model */
+    double *slice_sum;   /* [n] out: sum_p c_p W_p, the frame's photons over its fluence */
+};
+
+/* Improves orientations, each frame by itself; not collective. Round 1 tries refine_trials random turns; each
+ * further round, random turns half as large (explore), or a stencil of turns and the peak of the parabola through
+ * its scores (turns.h). No round makes a score worse. */
+enum mtip_status search_refine(struct search *search, const struct search_best *best,
+                               const struct search_options *options,
                                struct log *log) MTIP_NODISCARD;
+
+/* Slices a batch must have room for: the most that one frame needs at a time. Pure. */
+int64_t search_least_rotations(int64_t refine_trials);
 
 #ifdef __cplusplus
 }
