@@ -53,7 +53,7 @@ CUDA_LIB := $(firstword $(wildcard $(CUDA_INCLUDE)/../lib64 $(CUDA_INCLUDE)/../l
 
 # ---- flags -----------------------------------------------------------------------------------
 WARNINGS := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wconversion
-OPTIMISE := $(if $(filter 1,$(DEBUG)),-O0 -g3,-O3 -g)
+OPTIMISE := $(if $(filter 1,$(DEBUG)),-O0 -g3,$(if $(filter 1,$(SAN)),-O1 -g,-O3 -g))
 SANITIZE := $(if $(filter 1,$(SAN)),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 INCLUDES := -Isrc $(call pkg_cflags,$(HDF5_PKG)) $(call pkg_cflags,$(BLAS_PKG)) \
     $(call pkg_cflags,$(CONFIG_PKG)) $(call pkg_cflags,$(FFTW_PKG))
@@ -107,8 +107,9 @@ $(BUILD)/%.o: %.c
 # The NUFFT's CPU kernels are compiled once an instruction set and chosen at run time.
 NUFFT_KERNELS := $(BUILD)/src/nufft/nufft_cpu_portable.o $(BUILD)/src/nufft/nufft_cpu_avx2.o \
     $(BUILD)/src/nufft/nufft_cpu_avx512.o
-$(NUFFT_KERNELS): ALL_CFLAGS += -ffp-contract=fast
-ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
+$(NUFFT_KERNELS): ALL_CFLAGS += -ffp-contract=fast -fno-trapping-math
+# The sanitizers check the portable ones, which are the same text: the others stay empty there.
+ifneq ($(if $(filter 1,$(SAN)),,$(filter x86_64%,$(shell $(CC) -dumpmachine))),)
 $(BUILD)/src/nufft/nufft_cpu_avx2.o: ALL_CFLAGS += -mavx2 -mfma
 $(BUILD)/src/nufft/nufft_cpu_avx512.o: ALL_CFLAGS += -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma
 endif
