@@ -172,7 +172,7 @@ HC_CXXFLAGS_plain := -O2 -g
 # Sections with shared arrays must be named for their overflows to be seen.
 HC_CXXFLAGS_address := -O1 -g $(HC_ADDRESS) -fsanitize-sections=.hcshared.*
 HC_CXXFLAGS_thread := -O1 -g -fsanitize=thread
-HC_CXXFLAGS_coverage := -O0 -g --coverage
+HC_CXXFLAGS_coverage := -O1 -g --coverage
 HC_CUFLAGS = -std=c++17 $(HC_CXXFLAGS_$(HC_MODE)) -ffp-contract=off -fPIC $(HC_WARNINGS) $(HC_DEFINES) \
     $(HC_INCLUDES) -include tests/hostcuda/hostcuda.h
 HC_LDLIBS = $(HC_LAYER) $(LIBS_HOST) -lstdc++ -ldl -lpthread
@@ -253,15 +253,25 @@ check-cuda-mode: hc-mode-$(HC_MODE)
 	@sh $(RUN_TESTS) -t 300 -l $(HC_MODE) $(HC)/selftest.sh
 $(HC)/selftest.sh: $(HC_SELFTESTS)
 	@echo 'exec python3 tests/hostcuda/selftest.py $(HC)/selftest $(HC_MODE)' >$@
-hc-mode-plain: $(HC_TESTS) $(HC)/selftest.sh
+hc-mode-plain: $(HC_TESTS) $(HC)/selftest.sh $(HC)/mtip
 	@for streams in eager lazy random; do \
 	    HC_STREAMS=$$streams HC_ORDER=$$(echo $$streams | sed 's/eager/forward/;s/lazy/reverse/') \
 	        $(HC_RUN) -l $$streams $(HC_TESTS) || exit 1; \
 	done
+	@MTIP="$(abspath $(HC)/mtip)" $(HC_RUN) -l hostcuda $(wildcard tests/e2e_cuda*.sh)
 hc-mode-address: $(HC_TESTS) $(HC)/selftest.sh
 	@HC_STREAMS=lazy $(HC_RUN) -l address $(HC_TESTS)
 hc-mode-thread: $(HC_TESTS) $(HC)/selftest.sh
 	@HC_ORDER=random $(HC_RUN) -l thread $(HC_TESTS)
+
+# Line coverage of the .cu files by tests/cuda_*.c.
+.PHONY: cuda-coverage cuda-coverage-run
+cuda-coverage:
+	@+$(MAKE) --no-print-directory HC_MODE=coverage cuda-coverage-run
+cuda-coverage-run: $(HC_TESTS)
+	@find $(HC) -name '*.gcda' -delete
+	@HC_STREAMS=lazy $(HC_RUN) -l coverage $(HC_TESTS)
+	@python3 tests/hostcuda/coverage.py $(HC) $(wildcard src/*/*.cu)
 
 # Static gates: what nvcc and ptxas say, and that the programs start without a driver.
 GATES_OBJECTS := $(patsubst %.cu,$(BUILD)/%.cu.o,$(wildcard src/*/*.cu) tests/hostcuda/kernels/basics.cu)
