@@ -60,17 +60,17 @@ static void test_defaults(void **state)
     assert_ok(config_load(&c, NULL, 0, NULL));
     assert_string_equal(c.input.file, "");
     assert_int_equal(c.input.bin, 1);
-    assert_int_equal(c.orientation.references, 2000);
+    assert_int_equal(c.orientation.references, 8000);
     assert_int_equal(c.orientation.references_min, 400);
     assert_int_equal(c.orientation.refine_rounds, 3);
-    assert_int_equal(c.orientation.refine_trials, 16);
+    assert_int_equal(c.orientation.refine_trials, 8);
     assert_close(c.merge.regularization, 1e-4, 0.0);
     assert_int_equal(c.merge.iterations, 30);
     assert_string_equal(c.phasing.algorithm, "raar");
     assert_close(c.phasing.beta, 0.87, 0.0);
     assert_close(c.phasing.support_sigma_end, 1.2, 0.0);
     assert_close(c.phasing.keep, 0.67, 0.0);
-    assert_int_equal(c.run.generations, 10);
+    assert_int_equal(c.run.generations, 12);
     assert_string_equal(c.run.backend, "auto");
     assert_string_equal(c.run.precision, "single");
     assert_string_equal(c.run.output, "mtip-out");
@@ -169,7 +169,7 @@ static void test_to_text(void **state)
     char *text = NULL;
     assert_ok(config_load(&defaults, NULL, 0, NULL));
     assert_ok(config_to_text(&text, &defaults));
-    assert_non_null(strstr(text, "generations = 10;"));
+    assert_non_null(strstr(text, "generations = 12;"));
     assert_null(strchr(text, '#'));
     /* Loaded from a file, relative paths start at its folder; nothing else may change. */
     assert_ok(load_text(&again, fixture, text));

@@ -69,15 +69,16 @@ const struct config_key config_keys[] = {
     ODD_INTEGER(grid, size, 0, 5, 4095, "voxels",
                 "Voxels along a side of the grid; 0 = twice the diameter over the voxel size"),
 
-    INTEGER(orientation, references, 2000, 1, 1e9, "",
+    INTEGER(orientation, references, 8000, 1, 1e9, "",
             "Reference orientations that frames are matched with, at the full resolution"),
     INTEGER(orientation, references_min, 400, 1, 1e9, "",
             "Never fewer references than this at lower resolutions (a smaller `references` "
             "lowers it)"),
     INTEGER(orientation, refine_rounds, 3, 0, 32, "",
             "Rounds of local refinement about a frame's best reference; 0 = none"),
-    INTEGER(orientation, refine_trials, 16, 1, 4096, "",
-            "Small random rotations tried in a round of refinement"),
+    INTEGER(orientation, refine_trials, 8, 1, 4096, "",
+            "Small random rotations tried in a round; rounds after the first fit a parabola "
+            "once frames have settled"),
 
     REAL(merge, regularization, 1e-4, 0, 1e3, "",
          "Pull toward the last generation's model, as a part of the weight sum"),
@@ -110,14 +111,14 @@ const struct config_key config_keys[] = {
             "Iterations of ER that end a loop at the end"),
 
     PATH(run, output, "mtip-out", "Folder for results, log and checkpoints; created when missing"),
-    INTEGER(run, generations, 10, 1, 1e6, "", "Generations of slice, match, merge and phase"),
+    INTEGER(run, generations, 12, 1, 1e6, "", "Generations of slice, match, merge and phase"),
     INTEGER(run, seed, 1, 0, NO_BOUND, "", "Seed of all random choices"),
     WORD(run, backend, "auto", "auto|cpu|cuda", "Where the heavy stages run"),
     WORD(run, precision, "single", "single|double", "Precision of slices and matching"),
     INTEGER(run, threads, 0, 0, 65536, "", "Threads of a rank; 0 = all of this rank's cores"),
     POSITIVE(run, march_start, 0.35, 1, "",
              "Part of the resolution limit (as |s|) that the first generation uses"),
-    POSITIVE(run, march_end, 0.6, 1, "",
+    POSITIVE(run, march_end, 0.35, 1, "",
              "Part of the generations after which all of the resolution is used"),
     REAL(run, memory, 0, 0, 1e9, "GiB",
          "Memory that a rank may take (of its device, on a GPU): batches and what is kept there "
