@@ -5,7 +5,7 @@
  * Weighted least squares (DESIGN section 3.3): frame n, pixel p measures I(R_n x_p) as d_np / (phi_n c_p) with
  * weight w_np = phi_n c_p / m_p, m the isotropic model: the inverse Poisson variance up to a constant, taken
  * from the mean, since weights from the single datum would bias low counts. Kernel and right-hand side are
- * one type-1 NUFFT of two real vectors (double, tolerance 1e-6), summed over frames, batches and ranks in
+ * one type-1 NUFFT of two real vectors in double precision (tolerance 1e-6; 1e-12 in runs of double precision), summed over frames, batches and ranks in
  * double precision. Frames of even and odd index are summed apart, which gives the half sets for nothing.
  */
 #ifndef MTIP_MTIP_MERGE_H
@@ -20,6 +20,7 @@
 #include "mtip/frames.h"
 #include "mtip/geometry.h"
 #include "mtip/toeplitz.h"
+#include "nufft/nufft.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,15 +31,16 @@ enum merge_set { MERGE_ALL = 0, MERGE_EVEN = 1, MERGE_ODD = 2, MERGE_SETS = 3 };
 
 struct merger;
 
-/* Makes a merger for batches of up to max_frames frames. All pointers are borrowed. */
+/* Makes a merger for batches of up to max_frames frames. precision: that of the run, which sets the tolerance. All
+ * pointers are borrowed. */
 enum mtip_status merger_create(struct merger **merger, const struct backend *backend,
                                const struct geometry *geometry, const struct frames *frames,
-                               int64_t max_frames) MTIP_NODISCARD;
+                               enum nufft_precision precision, int64_t max_frames) MTIP_NODISCARD;
 void merger_destroy(struct merger **merger);
 
 /* Adds what a merger of these arguments takes to the plan. */
 enum mtip_status merger_plan_memory(struct memory_plan *plan, const struct backend *backend,
-                                    const struct geometry *geometry,
+                                    const struct geometry *geometry, enum nufft_precision precision,
                                     int64_t max_frames) MTIP_NODISCARD;
 
 /* Sums and solves. Collective, and agrees: all ranks fail together.

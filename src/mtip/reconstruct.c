@@ -107,7 +107,8 @@ static enum mtip_status create_stages(struct reconstruction *r)
     MTIP_TRY(slicer_create(&r->slicer, r->backend, &r->geometry, r->precision, r->max_rotations));
     MTIP_TRY(search_create(&r->search, r->comm, r->backend, &r->geometry, &r->frames, r->slicer,
                            r->precision, r->max_rotations));
-    MTIP_TRY(merger_create(&r->merger, r->backend, &r->geometry, &r->frames, r->merge_frames));
+    MTIP_TRY(merger_create(&r->merger, r->backend, &r->geometry, &r->frames, r->precision,
+                           r->merge_frames));
     MTIP_TRY(phaser_create(&r->phaser, r->backend, r->geometry.grid_size));
     MTIP_TRY(create_arrays(r));
 cleanup:

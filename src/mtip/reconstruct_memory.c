@@ -64,7 +64,7 @@ static enum mtip_status make_plan(struct memory_plan *plan, const struct reconst
     }
     MTIP_TRY(slicer_plan_memory(plan, r->backend, &r->geometry, r->precision, r->max_rotations));
     search_plan_memory(plan, r->backend, &r->geometry, mine, r->precision, r->max_rotations);
-    MTIP_TRY(merger_plan_memory(plan, r->backend, &r->geometry, r->merge_frames));
+    MTIP_TRY(merger_plan_memory(plan, r->backend, &r->geometry, r->precision, r->merge_frames));
     memory_plan_add(plan, "phasing", phaser_bytes(m), on_device);
     memory_plan_add(plan, "volumes", (size_t)(12 * volume) * sizeof(double), 0);
     const int64_t n_jobs = 2 * r->config->phasing.starts + 2;
