@@ -70,7 +70,7 @@ static void test_defaults(void **state)
     assert_close(c.phasing.beta, 0.87, 0.0);
     assert_close(c.phasing.support_sigma_end, 1.2, 0.0);
     assert_close(c.phasing.keep, 0.67, 0.0);
-    assert_int_equal(c.run.generations, 12);
+    assert_int_equal(c.run.generations, 26);
     assert_string_equal(c.run.backend, "auto");
     assert_string_equal(c.run.precision, "single");
     assert_string_equal(c.run.output, "mtip-out");
@@ -169,7 +169,7 @@ static void test_to_text(void **state)
     char *text = NULL;
     assert_ok(config_load(&defaults, NULL, 0, NULL));
     assert_ok(config_to_text(&text, &defaults));
-    assert_non_null(strstr(text, "generations = 12;"));
+    assert_non_null(strstr(text, "generations = 26;"));
     assert_null(strchr(text, '#'));
     /* Loaded from a file, relative paths start at its folder; nothing else may change. */
     assert_ok(load_text(&again, fixture, text));

@@ -80,7 +80,9 @@ struct config_run {
     int64_t threads;    /* 0 = all of this rank's cores */
     double march_start; /* part of the resolution limit used by the first generation */
     double march_end;   /* part of the generations after which all of it is used */
-    double memory;      /* GiB a rank may take, of its device on a GPU; 0 = what is free */
+    double
+        settle; /* relative gain of the log-likelihood below which the run ends early; 0 = never */
+    double memory; /* GiB a rank may take, of its device on a GPU; 0 = what is free */
 };
 
 struct config_simulate {

@@ -111,15 +111,18 @@ const struct config_key config_keys[] = {
             "Iterations of ER that end a loop at the end"),
 
     PATH(run, output, "mtip-out", "Folder for results, log and checkpoints; created when missing"),
-    INTEGER(run, generations, 12, 1, 1e6, "", "Generations of slice, match, merge and phase"),
+    INTEGER(run, generations, 26, 1, 1e6, "", "Most generations of slice, match, merge and phase"),
     INTEGER(run, seed, 1, 0, NO_BOUND, "", "Seed of all random choices"),
     WORD(run, backend, "auto", "auto|cpu|cuda", "Where the heavy stages run"),
     WORD(run, precision, "single", "single|double", "Precision of slices and matching"),
     INTEGER(run, threads, 0, 0, 65536, "", "Threads of a rank; 0 = all of this rank's cores"),
     POSITIVE(run, march_start, 0.35, 1, "",
              "Part of the resolution limit (as |s|) that the first generation uses"),
-    POSITIVE(run, march_end, 0.35, 1, "",
+    POSITIVE(run, march_end, 0.6, 1, "",
              "Part of the generations after which all of the resolution is used"),
+    REAL(run, settle, 2e-3, 0, 1, "",
+         "Relative gain in log-likelihood under which, twice in a row at full resolution, the "
+         "generations end; 0 = never"),
     REAL(run, memory, 0, 0, 1e9, "GiB",
          "Memory that a rank may take (of its device, on a GPU): batches and what is kept there "
          "are chosen to fit; "

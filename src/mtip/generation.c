@@ -103,13 +103,17 @@ cleanup:
     return status;
 }
 
+static int explores(const struct reconstruction *r, int64_t g)
+{
+    return r->moved > EXPLORE_MOVED && g + SETTLE_GENERATIONS < r->config->run.generations;
+}
+
 static enum mtip_status search_orientations(struct reconstruction *r, int64_t g, double part,
                                             int64_t n_use, struct generation_metrics *metrics)
 {
     enum mtip_status status = MTIP_OK;
     const struct config_orientation *orientation = &r->config->orientation;
-    const int explore =
-        r->moved > EXPLORE_MOVED && g + SETTLE_GENERATIONS < r->config->run.generations;
+    const int explore = explores(r, g);
     double seconds[2] = {0.0, 0.0};
     const struct search_options options = {
         .seed = (uint64_t)r->config->run.seed,
@@ -181,6 +185,22 @@ cleanup:
     memory_free(&all);
     memory_free(&turn);
     return status;
+}
+
+/* Counts quiet generations: all of the resolution in use, frames refined by parabolas, and the log-likelihood grown
+ * by less than run.settle of itself. */
+static void watch_gain(struct reconstruction *r, double part, int explored, double log_likelihood)
+{
+    const double gain = log_likelihood - r->log_likelihood;
+    const int quiet =
+        part >= 1.0 && !explored && gain < r->config->run.settle * fabs(r->log_likelihood);
+    r->quiet = quiet ? r->quiet + 1 : 0;
+    r->log_likelihood = log_likelihood;
+}
+
+int generation_settled(const struct reconstruction *r)
+{
+    return r->config->run.settle > 0.0 && r->quiet >= 2;
 }
 
 static enum mtip_status merge_frames(struct reconstruction *r, int64_t n_use)
@@ -357,8 +377,10 @@ enum mtip_status generation_run(struct reconstruction *r, int64_t g)
     if (g == 0) {
         MTIP_TRY(start_orientations(r));
     } else {
+        const int explored = explores(r, g);
         MTIP_TRY(search_orientations(r, g, part, n_use, &metrics));
         MTIP_TRY(orientation_metrics(r, &metrics));
+        watch_gain(r, part, explored, metrics.log_likelihood);
     }
     r->moved = g == 0 ? 1.0 : r->moved;
     set_measured(r, radius);

@@ -292,11 +292,12 @@ cleanup:
 }
 
 /* Rank 0: provenance, and the files. */
-static enum mtip_status write_result(struct reconstruction *r, struct result *result)
+static enum mtip_status write_result(struct reconstruction *r, struct result *result,
+                                     int64_t n_generations)
 {
     enum mtip_status status = MTIP_OK;
     char *result_path = NULL, *mrc_path = NULL;
-    result->n_generations = r->config->run.generations;
+    result->n_generations = n_generations;
     result->generations = r->metrics;
     r->metrics = NULL; /* now the result's */
     result->config = *r->config;
@@ -328,22 +329,26 @@ enum mtip_status reconstruct_run(const struct config *config, const struct comm 
     struct reconstruction r = {.config = config, .comm = comm, .log = log};
     struct result result;
     const double start = log_seconds();
+    int64_t n_done = 0;
 
     memset(&result, 0, sizeof result);
     MTIP_TRY(set_up(&r));
     generation_log_titles(log);
-    for (int64_t g = 0; g < config->run.generations; g++) {
-        MTIP_TRY(generation_run(&r, g));
+    for (; n_done < config->run.generations && !generation_settled(&r); n_done++) {
+        MTIP_TRY(generation_run(&r, n_done));
         if (comm->rank == 0) {
-            generation_log_row(log, g, &r.metrics[g]);
+            generation_log_row(log, n_done, &r.metrics[n_done]);
         }
+    }
+    if (n_done < config->run.generations) {
+        log_info(log, "settled after %" PRId64 " generations", n_done);
     }
     MTIP_TRY(finish_run(&r, &result));
     MTIP_TRY(gather_frames(&r, &result));
     if (comm->rank == 0) {
         status = show_frames(&r, &result);
         if (status == MTIP_OK) {
-            status = write_result(&r, &result);
+            status = write_result(&r, &result, n_done);
         }
     }
     MTIP_TRY(comm_agree(comm, status));

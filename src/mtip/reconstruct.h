@@ -50,7 +50,9 @@ struct reconstruction {
     double *totals;      /* [n] photons in the pixels in use */
     /* the same on every rank, host */
     double *model; /* [P] */
-    double *a;    /* [MERGE_SETS][M][M][M]; [MERGE_ALL] is the model's autocorrelation, FFT order */
+    double *a; /* [MERGE_SETS][M][M][M]; [MERGE_ALL] is the model's autocorrelation, FFT order */
+    double log_likelihood; /* of the last generation */
+    int quiet;    /* generations in a row, at full resolution, that gained next to nothing */
     double moved; /* part of the frames that the last generation turned by more than the spacing */
     uint8_t *measured; /* [M][M][M/2+1] modes that the data reach, in this generation */
     /* rank 0, host */
@@ -74,6 +76,9 @@ enum mtip_status reconstruct_fit_memory(struct reconstruction *r, int64_t n_fram
 /* Generation g: orientations (random in generation 0), merge, phasing; fills metrics[g] on rank 0.
  * Collective, and agrees. */
 enum mtip_status generation_run(struct reconstruction *r, int64_t g) MTIP_NODISCARD;
+
+/* 1 when the run has settled after the last generation: the same on every rank. */
+int generation_settled(const struct reconstruction *r);
 
 /* Titles and one row of the table of generations, to the log. */
 void generation_log_titles(struct log *log);
