@@ -147,7 +147,7 @@ enum mtip_status cmd_reconstruct(const struct comm *comm, int argc, char **argv)
     log_info(log, "mtip %s", MTIP_VERSION);
     status = reconstruct_run(config, comm, log);
     if (status != MTIP_OK) {
-        log_info(log, "failed: %s", mtip_status_message());
+        log_detail(log, "failed: %s", mtip_status_message()); /* main prints it too */
     }
 cleanup:
     log_destroy(&log);
