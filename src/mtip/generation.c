@@ -22,12 +22,16 @@
 #define EXPLORE_MOVED 0.3
 #define SETTLE_GENERATIONS 3
 
-/* Part of the resolution limit that generation g reaches: a straight march from march_start to 1 over the
- * first march_end of the generations. */
-static double march(const struct config_run *run, int64_t g)
+/* Once fewer than this part of the frames turn, the march takes longer steps: there is nothing to wait for. */
+#define STRIDE_MOVED 0.1
+#define STRIDE 3
+
+/* Part of the resolution limit that the march has reached at `stage`: a straight way from march_start to 1 over
+ * the first march_end of the generations. */
+static double march(const struct config_run *run, int64_t stage)
 {
     const double steps = run->march_end * (double)run->generations;
-    const double part = steps > 0.0 ? (double)g / steps : 1.0;
+    const double part = steps > 0.0 ? (double)stage / steps : 1.0;
     return fmin(1.0, run->march_start + (1.0 - run->march_start) * part);
 }
 
@@ -367,7 +371,12 @@ enum mtip_status generation_run(struct reconstruction *r, int64_t g)
 {
     enum mtip_status status = MTIP_OK;
     struct generation_metrics metrics = {0};
-    const double part = march(&r->config->run, g);
+    if (g == 0) {
+        r->moved = 1.0;
+    } else {
+        r->stage += r->moved < STRIDE_MOVED ? STRIDE : 1;
+    }
+    const double part = march(&r->config->run, r->stage);
     const double radius = fmax(part * PI, r->geometry.radius[0]) * (1.0 + 1e-9);
     const int64_t n_use = geometry_pixels_within(&r->geometry, radius);
 
@@ -382,7 +391,6 @@ enum mtip_status generation_run(struct reconstruction *r, int64_t g)
         MTIP_TRY(orientation_metrics(r, &metrics));
         watch_gain(r, part, explored, metrics.log_likelihood);
     }
-    r->moved = g == 0 ? 1.0 : r->moved;
     set_measured(r, radius);
     double clock = log_seconds();
     MTIP_TRY(merge_frames(r, n_use));

@@ -51,6 +51,7 @@ struct reconstruction {
     /* the same on every rank, host */
     double *model; /* [P] */
     double *a; /* [MERGE_SETS][M][M][M]; [MERGE_ALL] is the model's autocorrelation, FFT order */
+    int64_t stage;         /* steps of the march in resolution taken so far */
     double log_likelihood; /* of the last generation */
     int quiet;    /* generations in a row, at full resolution, that gained next to nothing */
     double moved; /* part of the frames that the last generation turned by more than the spacing */
