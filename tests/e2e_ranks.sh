@@ -1,21 +1,21 @@
 #!/bin/sh
-# e2e_reconstruct.sh - from simulated frames in unknown orientations to a judged density, on 1, 2 and 3 ranks.
-#
-# The size is the smallest at which the method has room to fail: 400 frames of 24 x 24 pixels with 1000 photons.
+# e2e_ranks.sh - the same frames reconstructed on 1, 2 and 3 ranks: what is written, and that the number of ranks
+# and threads changes nothing. How good a reconstruction is, is judged by e2e_demo.sh; this one is short.
 set -u
 . tests/lib_e2e.sh
-LIMIT=150
+LIMIT=100
 
 frames=$work/frames.h5
-check "simulate" "$mtip" simulate --set simulate.output="$frames" --set simulate.frames=400 \
-    --set simulate.pixels=24 --set simulate.photons=1000 --set simulate.edge_resolution=10 --set simulate.seed=3
+check "simulate" "$mtip" simulate --set simulate.output="$frames" --set simulate.frames=200 \
+    --set simulate.pixels=24 --set simulate.photons=2000 --set simulate.edge_resolution=12 --set simulate.seed=3
 
 reconstruct() { # RANKS THREADS FOLDER OPTIONS...
     ranks=$1 threads=$2 folder=$3
     shift 3
     OMP_NUM_THREADS=$threads on "$ranks" "$mtip" reconstruct --set input.file="$frames" \
-        --set run.output="$work/$folder" --set particle.diameter=80 --set resolution.limit=10 \
-        --set orientation.references=1000 --set run.generations=8 --set run.threads="$threads" "$@"
+        --set run.output="$work/$folder" --set particle.diameter=72 --set resolution.limit=12 \
+        --set orientation.references=400 --set run.generations=4 --set run.threads="$threads" \
+        --set phasing.starts=3 --set phasing.final_loops=3 "$@"
 }
 check "reconstruct on 1 rank, 2 threads" reconstruct 1 2 one
 check "reconstruct on 2 ranks" reconstruct 2 1 two
@@ -32,26 +32,15 @@ check "a result that exists is not overwritten" keeps_the_result
 info_says() { # FILE WORD
     "$mtip" info "$1" >"$work/info" && cat "$work/info" && grep -q "$2" "$work/info"
 }
-check "info on frames" info_says "$frames" 400
-check "info on a result" info_says "$work/two/result.h5" 400
+check "info on frames" info_says "$frames" 200
+check "info on a result" info_says "$work/two/result.h5" 200
 check "info on a volume" info_says "$work/two/density.mrc" "voxel"
 table_in_log() {
     rows=$(grep -cE '^ *[0-9]+ ' "$work/two/log.txt")
     cat "$work/two/log.txt"
-    [ "$rows" -ge 8 ]
+    [ "$rows" -ge 4 ]
 }
 check "the log has a row a generation" table_in_log
-
-# ---- judged against the truth ----------------------------------------------------------------
-good_orientations() { # FOLDER: limits with room for another seed's luck
-    "$mtip" compare "$work/$1/result.h5" "$frames" --json >"$work/compare.json" || return 1
-    cat "$work/compare.json"
-    at_most "$(json_value "$work/compare.json" orientation_median_deg)" 8 &&
-        at_least "$(json_value "$work/compare.json" orientation_within_10_deg)" 0.6
-}
-for folder in one two three; do
-    check "orientations are found: $folder" good_orientations "$folder"
-done
 
 # ---- the same for every number of ranks ------------------------------------------------------
 same_density() { # FOLDER FOLDER: FSC of 0.99 in every shell
