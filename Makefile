@@ -238,7 +238,7 @@ hostcuda-program: $(HC)/mtip
 
 # One mode after another, each in a make of its own. tests/cuda_*.c run on every kind of stream and
 # order; under ThreadSanitizer they stop at the first race.
-HC_RUN = TSAN_OPTIONS=halt_on_error=1:atexit_sleep_ms=0 ASAN_OPTIONS=detect_leaks=0 sh $(RUN_TESTS) -t 300
+HC_RUN = TSAN_OPTIONS=halt_on_error=1:atexit_sleep_ms=0 ASAN_OPTIONS=detect_leaks=0 sh $(RUN_TESTS) -j 2 -t 300
 .PHONY: check-cuda check-cuda-mode check-cuda-gates hc-mode-plain hc-mode-address hc-mode-thread
 check-cuda:
 ifeq ($(CUDA_INCLUDE),)
@@ -364,6 +364,20 @@ install-program: $(PROGRAM)
 .PHONY: configs
 configs: $(PROGRAM)
 	$(PROGRAM) info --keys > configs/reference.cfg
+
+install: install-nufft
+.PHONY: install-nufft
+install-nufft: nufft
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/mtipnufft/nufft \
+	    $(DESTDIR)$(PREFIX)/include/mtipnufft/core
+	install -m 644 $(BUILD)/libmtipnufft.a $(DESTDIR)$(PREFIX)/lib/libmtipnufft.a
+	install -m 755 $(BUILD)/libmtipnufft.so $(DESTDIR)$(PREFIX)/lib/libmtipnufft.so
+	install -m 644 src/nufft/nufft.h $(DESTDIR)$(PREFIX)/include/mtipnufft/nufft/nufft.h
+	install -m 644 src/core/status.h $(DESTDIR)$(PREFIX)/include/mtipnufft/core/status.h
+	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include/mtipnufft' \
+	    '' 'Name: mtipnufft' 'Description: nonuniform fast Fourier transforms, types 1 to 3, 1-D to 3-D' \
+	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lmtipnufft' \
+	    'Libs.private: $(NUFFT_LIBS) -fopenmp' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/mtipnufft.pc
 
 .PHONY: format
 format:
