@@ -104,52 +104,86 @@ static int64_t mode_number(const struct nufft_case *c, int axis, int64_t i)
     return i - n / 2;
 }
 
-/* k.x of stored mode i and point j, or s.x for type 3. */
-static double phase(const struct nufft_case *c, const struct nufft_data *data, int64_t i, int64_t j)
+/* exp(i sign k x) of every stored mode number of every axis at point j: [axis][mode] complex. */
+static void fill_waves(double *waves[3], const int64_t n[3], const struct nufft_case *c,
+                       const struct nufft_data *data, int64_t j)
 {
-    double sum = 0.0;
-    int64_t rest = i;
-    for (int a = 0; a < c->dimension; a++) {
-        if (c->type == 3) {
-            sum += data->s[a][i] * data->x[a][j];
-            continue;
+    for (int a = 0; a < 3; a++) {
+        for (int64_t i = 0; i < n[a]; i++) {
+            const double angle = a < c->dimension ? (c->sign < 0 ? -1.0 : 1.0) *
+                                                        (double)mode_number(c, a, i) * data->x[a][j]
+                                                  : 0.0;
+            waves[a][2 * i] = cos(angle);
+            waves[a][2 * i + 1] = sin(angle);
         }
-        const int64_t n = a == 0 && c->real_data ? c->n_modes[0] / 2 + 1 : c->n_modes[a];
-        sum += (double)mode_number(c, a, rest % n) * data->x[a][j];
-        rest /= n;
     }
-    return sum;
+}
+
+/* One term of the sums: mode (or target) i, point j, wave = exp(i s k.x). */
+static void add_term(double *out, const struct nufft_case *c, const struct nufft_data *data,
+                     int64_t i, int64_t j, double cosine, double sine)
+{
+    const int64_t k_x = i % (c->n_modes[0] / 2 + 1);
+    const double weight = k_x == 0 || 2 * k_x == c->n_modes[0] ? 1.0 : 2.0;
+    for (int64_t v = 0; v < vectors_of(c); v++) {
+        const double *f = data->modes + 2 * (v * data->stored + i);
+        const double *s = data->strengths + (v * c->n_points + j) * (c->real_data ? 1 : 2);
+        if (c->type == 2 && c->real_data) {
+            out[v * c->n_points + j] += weight * (f[0] * cosine - f[1] * sine);
+        } else if (c->type == 2) {
+            out[2 * (v * c->n_points + j)] += f[0] * cosine - f[1] * sine;
+            out[2 * (v * c->n_points + j) + 1] += f[0] * sine + f[1] * cosine;
+        } else {
+            const double imaginary = c->real_data ? 0.0 : s[1];
+            out[2 * (v * data->stored + i)] += s[0] * cosine - imaginary * sine;
+            out[2 * (v * data->stored + i) + 1] += s[0] * sine + imaginary * cosine;
+        }
+    }
+}
+
+static void direct_targets(double *out, const struct nufft_case *c, const struct nufft_data *data)
+{
+    for (int64_t i = 0; i < data->stored; i++) {
+        for (int64_t j = 0; j < c->n_points; j++) {
+            double angle = 0.0;
+            for (int a = 0; a < c->dimension; a++) {
+                angle += data->s[a][i] * data->x[a][j];
+            }
+            angle = c->sign < 0 ? -angle : angle;
+            add_term(out, c, data, i, j, cos(angle), sin(angle));
+        }
+    }
 }
 
 void nufft_direct(double *out, const struct nufft_case *c, const struct nufft_data *data)
 {
-    const int64_t vectors = vectors_of(c);
     const int64_t count = c->type == 2 ? data->values : data->mode_values;
-    const double sign = c->sign < 0 ? -1.0 : 1.0;
-    const int64_t n_x = c->n_modes[0] / 2 + 1;
+    int64_t n[3] = {1, 1, 1};
+    double *waves[3];
     memset(out, 0, sizeof *out * (size_t)count);
-    for (int64_t i = 0; i < data->stored; i++) {
-        const int64_t k_x = i % n_x;
-        const double weight = k_x == 0 || 2 * k_x == c->n_modes[0] ? 1.0 : 2.0;
-        for (int64_t j = 0; j < c->n_points; j++) {
-            const double angle = sign * phase(c, data, i, j);
-            const double cosine = cos(angle);
-            const double sine = sin(angle);
-            for (int64_t v = 0; v < vectors; v++) {
-                const double *f = data->modes + 2 * (v * data->stored + i);
-                const double *s = data->strengths + (v * c->n_points + j) * (c->real_data ? 1 : 2);
-                if (c->type == 2 && c->real_data) {
-                    out[v * c->n_points + j] += weight * (f[0] * cosine - f[1] * sine);
-                } else if (c->type == 2) {
-                    out[2 * (v * c->n_points + j)] += f[0] * cosine - f[1] * sine;
-                    out[2 * (v * c->n_points + j) + 1] += f[0] * sine + f[1] * cosine;
-                } else {
-                    const double imaginary = c->real_data ? 0.0 : s[1];
-                    out[2 * (v * data->stored + i)] += s[0] * cosine - imaginary * sine;
-                    out[2 * (v * data->stored + i) + 1] += s[0] * sine + imaginary * cosine;
-                }
-            }
+    if (c->type == 3) {
+        direct_targets(out, c, data);
+        return;
+    }
+    for (int a = 0; a < 3; a++) {
+        if (a < c->dimension) {
+            n[a] = a == 0 && c->real_data ? c->n_modes[0] / 2 + 1 : c->n_modes[a];
         }
+        waves[a] = malloc(2 * sizeof(double) * (size_t)n[a]);
+    }
+    for (int64_t j = 0; j < c->n_points; j++) {
+        fill_waves(waves, n, c, data, j);
+        for (int64_t i = 0; i < data->stored; i++) {
+            const double *x = waves[0] + 2 * (i % n[0]);
+            const double *y = waves[1] + 2 * (i / n[0] % n[1]);
+            const double *z = waves[2] + 2 * (i / n[0] / n[1]);
+            const double re = x[0] * y[0] - x[1] * y[1];
+            const double im = x[0] * y[1] + x[1] * y[0];
+            add_term(out, c, data, i, j, re * z[0] - im * z[1], re * z[1] + im * z[0]);
+        }
+    }
+    for (int a = 0; a < 3; a++) {
+        free(waves[a]);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mtip/bench_nufft.h"
 #include "mtip/bench_phase.h"
 
 static const struct {
@@ -11,6 +12,7 @@ static const struct {
     const char *summary;
     enum mtip_status (*run)(int argc, char **argv);
 } stages[] = {
+    {"nufft", "nonuniform FFTs of any kind", bench_nufft},
     {"phase", "iterations of phasing", bench_phase},
 };
 
@@ -32,6 +34,6 @@ enum mtip_status cmd_bench(int argc, char **argv)
             return stages[i].run(argc - 1, argv + 1);
         }
     }
-    return MTIP_ERROR(MTIP_ERR_USAGE, "bench: %s%s; the stage is phase",
+    return MTIP_ERROR(MTIP_ERR_USAGE, "bench: %s%s; the stages are nufft and phase",
                       argc > 1 ? "unknown stage " : "name a stage", argc > 1 ? argv[1] : "");
 }

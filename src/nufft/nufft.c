@@ -8,6 +8,7 @@
 #include "core/memory.h"
 #include "nufft/nufft_design.h"
 #include "nufft/nufft_ops.h"
+#include "nufft/nufft_type3.h"
 
 /* Vectors on the grid at once: enough to share the kernel values, within this much memory. */
 #define BATCH_MAX 8
@@ -133,7 +134,7 @@ static void describe(struct nufft_plan *plan, int type, int dimension, const int
     }
 }
 
-static int64_t choose_batch(const struct nufft_plan *plan)
+int64_t nufft_choose_batch(const struct nufft_plan *plan)
 {
     double bytes = (plan->options.real_data ? 1.0 : 2.0) *
                    (plan->precision == NUFFT_FLOAT ? sizeof(float) : sizeof(double));
@@ -161,16 +162,17 @@ enum mtip_status nufft_plan_create(struct nufft_plan **plan, int type, int dimen
     MTIP_TRY(
         check_arguments(type, dimension, n_modes, sign, n_vectors, tolerance, precision, used));
     MTIP_TRY(choose_backend(&ops, used->backend));
-    if (type == 3) {
-        MTIP_FAIL(MTIP_ERR_UNSUPPORTED, "nufft: type 3 is not available");
-    }
     MTIP_TRY(MEMORY_ALLOC(&made, 1, "nufft plan"));
     describe(made, type, dimension, n_modes, sign, n_vectors, tolerance, precision, used);
     made->ops = ops;
-    MTIP_TRY(nufft_design_axes(made, used->max_points));
-    MTIP_TRY(nufft_design_tables(made));
-    made->batch = choose_batch(made);
-    MTIP_TRY(ops->create(made));
+    if (type == 3) {
+        MTIP_TRY(nufft_type3_create(made));
+    } else {
+        MTIP_TRY(nufft_design_axes(made, used->max_points));
+        MTIP_TRY(nufft_design_tables(made));
+        made->batch = nufft_choose_batch(made);
+        MTIP_TRY(ops->create(made));
+    }
     *plan = made;
     made = NULL;
 cleanup:
@@ -183,16 +185,37 @@ void nufft_plan_destroy(struct nufft_plan **plan)
     if (*plan == NULL) {
         return;
     }
+    nufft_type3_destroy(*plan);
     (*plan)->ops->destroy(*plan);
     nufft_design_free(*plan);
     memory_free(plan);
+}
+
+static enum mtip_status check_targets(const struct nufft_plan *plan, int64_t n_targets,
+                                      const void *const *targets)
+{
+    if (n_targets < 0) {
+        return MTIP_ERROR(MTIP_ERR_ARGUMENT, "nufft: number of targets %" PRId64 " must be >= 0",
+                          n_targets);
+    }
+    for (int a = 0; a < plan->dimension && n_targets > 0; a++) {
+        if (targets[a] == NULL) {
+            return MTIP_ERROR(MTIP_ERR_ARGUMENT,
+                              "nufft: the %c coordinates of the targets are missing "
+                              "(NULL)",
+                              "stu"[a]);
+        }
+    }
+    return MTIP_OK;
 }
 
 enum mtip_status nufft_plan_set_points(struct nufft_plan *plan, int64_t n_points, const void *x,
                                        const void *y, const void *z, int64_t n_targets,
                                        const void *s, const void *t, const void *u)
 {
+    enum mtip_status status = MTIP_OK;
     const void *const coordinates[3] = {x, y, z};
+    const void *const targets[3] = {s, t, u};
     plan->has_points = 0;
     plan->n_points = 0;
     if (n_points < 0) {
@@ -208,9 +231,16 @@ enum mtip_status nufft_plan_set_points(struct nufft_plan *plan, int64_t n_points
     if (plan->type != 3 && (n_targets != 0 || s != NULL || t != NULL || u != NULL)) {
         return MTIP_ERROR(MTIP_ERR_ARGUMENT, "nufft: targets are for type 3 only");
     }
-    const enum mtip_status status = plan->ops->set_points(plan, n_points, x, y, z);
+    if (plan->type == 3) {
+        MTIP_TRY(check_targets(plan, n_targets, targets));
+        MTIP_TRY(nufft_type3_set_points(plan, n_points, coordinates, n_targets, targets));
+    } else {
+        MTIP_TRY(plan->ops->set_points(plan, n_points, x, y, z));
+    }
+cleanup:
     if (status == MTIP_OK) {
         plan->n_points = n_points;
+        plan->n_targets = n_targets;
         plan->has_points = 1;
     }
     return status;
@@ -222,7 +252,8 @@ static enum mtip_status check_ready(const struct nufft_plan *plan, const void *s
     if (!plan->has_points) {
         return MTIP_ERROR(MTIP_ERR_ARGUMENT, "nufft: the plan has no points, set them first");
     }
-    if ((strengths == NULL && plan->n_points > 0) || modes == NULL) {
+    const int no_modes = plan->type == 3 && plan->n_targets == 0;
+    if ((strengths == NULL && plan->n_points > 0) || (modes == NULL && !no_modes)) {
         return MTIP_ERROR(MTIP_ERR_ARGUMENT, "nufft: the %s are missing (NULL)",
                           modes == NULL ? "modes" : "strengths");
     }
@@ -263,6 +294,9 @@ enum mtip_status nufft_plan_execute(struct nufft_plan *plan, void *strengths, vo
 {
     enum mtip_status status = check_ready(plan, strengths, modes);
     plan->prepared = 0;
+    if (status == MTIP_OK && plan->type == 3) {
+        return nufft_type3_execute(plan, strengths, modes);
+    }
     for (int64_t first = 0; first < plan->n_vectors && status == MTIP_OK; first += plan->batch) {
         const int64_t left = plan->n_vectors - first;
         const int64_t count = left < plan->batch ? left : plan->batch;
@@ -326,7 +360,7 @@ enum mtip_status nufft_plan_memory(size_t *host_bytes, size_t *device_bytes, int
     MTIP_TRY(choose_backend(&plan.ops, used->backend));
     MTIP_TRY(nufft_design_axes(&plan, used->max_points));
     /* What prepare would reserve. */
-    plan.batch = type == 2 ? n_vectors : choose_batch(&plan);
+    plan.batch = type == 2 ? n_vectors : nufft_choose_batch(&plan);
     for (int a = 0; a < dimension; a++) {
         const size_t taps = (size_t)plan.axis[a].width;
         host += sizeof(double) *

@@ -21,6 +21,11 @@ const struct nufft_cpu_kernels *nufft_cpu_kernels_choose(enum nufft_precision pr
     return found != NULL ? found : nufft_cpu_kernels_portable(precision);
 }
 
+int nufft_cpu_threads(const struct nufft_plan *plan)
+{
+    return plan->options.n_threads > 0 ? plan->options.n_threads : omp_get_max_threads();
+}
+
 static int components_of(const struct nufft_plan *plan)
 {
     return plan->options.real_data ? 1 : 2;
@@ -150,8 +155,7 @@ static void describe_state(const struct nufft_plan *plan, struct nufft_cpu_state
     state->kernels = nufft_cpu_kernels_choose(plan->precision);
     state->components = components_of(plan);
     state->real_size = plan->precision == NUFFT_FLOAT ? sizeof(float) : sizeof(double);
-    state->n_threads =
-        plan->options.n_threads > 0 ? plan->options.n_threads : omp_get_max_threads();
+    state->n_threads = nufft_cpu_threads(plan);
     nufft_cpu_tiles_design(plan, state);
 }
 
@@ -165,7 +169,9 @@ static enum mtip_status create_cpu(struct nufft_plan *plan)
     MTIP_TRY(make_tables(plan, state));
     MTIP_TRY(nufft_cpu_points_create(plan));
     MTIP_TRY(reserve_cpu(plan, plan->batch));
-    MTIP_TRY(nufft_cpu_fft_create(plan));
+    if (plan->type != 3) { /* its inner plan has the FFT */
+        MTIP_TRY(nufft_cpu_fft_create(plan));
+    }
 cleanup:
     return status;
 }
@@ -218,4 +224,5 @@ const struct nufft_ops nufft_ops_cpu = {
     .grid_to_modes = nufft_cpu_grid_to_modes,
     .modes_to_grid = nufft_cpu_modes_to_grid,
     .memory = memory_cpu,
+    .type3 = &nufft_cpu_type3_ops,
 };

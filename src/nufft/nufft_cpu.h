@@ -35,6 +35,25 @@ struct nufft_cpu_job {
     int64_t count; /* vectors */
 };
 
+/* How a coordinate becomes a cell of an axis and a tile; see nufft_ops.h for the cell. */
+struct nufft_cpu_folding {
+    double nf;
+    double shift;    /* width / 2 */
+    double size;     /* cells of a tile */
+    double per_tile; /* 1 / size */
+    int32_t tiles;   /* on this axis */
+    int32_t step;    /* values from cell to cell in a tile's padded copy */
+};
+
+/* Order of the cells of a tile: blocks of OUTER planes and INNER rows, in them x, then rows, then planes
+ * fastest. Points of one column follow each other, so that they can be spread in pairs, and the cells that a block
+ * touches at one x stay in the L1 cache. In 2-D the planes are rows, in 1-D only x is left. Powers of two. */
+#define NUFFT_CPU_OUTER_BLOCK 4
+#define NUFFT_CPU_INNER_BLOCK 2
+
+/* Points located or placed in one call, at most. */
+#define NUFFT_CPU_POINT_BLOCK 128
+
 typedef void nufft_cpu_kernel(const struct nufft_cpu_job *job);
 
 /* Kernels of one instruction set and precision. */
@@ -45,6 +64,12 @@ struct nufft_cpu_kernels {
     nufft_cpu_kernel *spread[2][3][NUFFT_MAX_WIDTH + 1];
     nufft_cpu_kernel *interpolate[2][3][NUFFT_MAX_WIDTH + 1];
     void (*add)(void *to, const void *from, int64_t n); /* to[i] += from[i] */
+    /* Tiles of n points, and their cells' places in the order of a tile. Returns 1 when a coordinate is not finite. */
+    int (*locate)(uint32_t *tile, uint32_t *key, const void *const *x, int n, int dimension,
+                  const struct nufft_cpu_folding *folding);
+    /* Fractions times NUFFT_SUBINTERVALS and offsets in the padded copy. */
+    void (*place)(void *const *s, uint32_t *offset, const void *const *x, int n, int dimension,
+                  const struct nufft_cpu_folding *folding);
 };
 
 /* NULL where the compiler does not target the instruction set. */
@@ -67,6 +92,11 @@ static inline int nufft_cpu_x_width(int width, int components, int lanes, int mo
 }
 /* Most taps in single precision: more would not lower the error. */
 #define NUFFT_CPU_FLOAT_WIDTH 8
+
+/* Points whose taps are computed together, and the largest shift along the outer axis (z; y in 2-D) of two points that
+ * are spread together. */
+#define NUFFT_CPU_CHUNK 16
+#define NUFFT_CPU_PAIR_SHIFT 4
 
 #define NUFFT_CPU_MAX_COLOURS 27
 
@@ -100,6 +130,7 @@ struct nufft_cpu_state {
     void *s[3];                   /* owned, see nufft_cpu_job */
     uint32_t *offset;             /* owned */
     uint32_t *order;              /* owned */
+    uint32_t *scratch;            /* owned, 1-D only: work space of the sort */
     int64_t *tile_begin;          /* owned [n_tiles + 1] */
     uint32_t *histogram;          /* owned, work space of the sort */
     struct nufft_cpu_task *tasks; /* owned [task_capacity] */
@@ -111,6 +142,9 @@ struct nufft_cpu_state {
 
     struct nufft_cpu_fft *fft; /* owned */
 };
+
+/* nufft_cpu.c: threads a plan uses. */
+int nufft_cpu_threads(const struct nufft_plan *plan);
 
 /* nufft_cpu_points.c: tiles and points. */
 void nufft_cpu_tiles_design(const struct nufft_plan *plan, struct nufft_cpu_state *state);
@@ -124,6 +158,9 @@ enum mtip_status nufft_cpu_spread(struct nufft_plan *plan, const void *strengths
                                   int64_t count) MTIP_NODISCARD;
 enum mtip_status nufft_cpu_interpolate(struct nufft_plan *plan, void *strengths,
                                        int64_t count) MTIP_NODISCARD;
+
+/* nufft_cpu_type3.c: what type 3 needs besides. */
+extern const struct nufft_type3_ops nufft_cpu_type3_ops;
 
 /* nufft_cpu_fft.c: pruned FFTs with correction. */
 enum mtip_status nufft_cpu_fft_create(struct nufft_plan *plan) MTIP_NODISCARD;

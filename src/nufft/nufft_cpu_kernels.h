@@ -7,6 +7,9 @@
 
 #define NUFFT_INLINE static inline __attribute__((always_inline))
 #define NUFFT_UNROLL _Pragma("GCC unroll 16")
+#define NUFFT_UNROLL_ROWS _Pragma("GCC unroll 4")
+#define NUFFT_IS_spread 1
+#define NUFFT_IS_interpolate 0
 
 #define REAL float
 #define LANES (NUFFT_VECTOR_BYTES / 4)

@@ -41,9 +41,8 @@ NUFFT_INLINE void NAME(taps)(VEC *k, const REAL *table, REAL s, const int nv, co
 }
 
 /* The same into memory, for taps that are used one at a time. */
-NUFFT_INLINE void NAME(taps_store)(REAL *out, const void *table, REAL s, const int w)
+NUFFT_INLINE void NAME(taps_store)(REAL *out, const void *table, REAL s, const int w, const int nv)
 {
-    const int nv = (w + LANES - 1) / LANES;
     VEC k[NUFFT_MAX_WIDTH];
     NAME(taps)(k, table, s, nv, w / 2 + 1);
     NUFFT_UNROLL
@@ -53,7 +52,7 @@ NUFFT_INLINE void NAME(taps_store)(REAL *out, const void *table, REAL s, const i
 }
 
 /* x taps times the strength. */
-NUFFT_INLINE void NAME(weigh)(VEC *out, const VEC *kx, const REAL *strength, const int nv,
+NUFFT_INLINE void NAME(weigh)(VEC *out, const REAL *kx, const REAL *strength, const int nv,
                               const int components)
 {
     VEC c = (VEC){0} + strength[0];
@@ -65,131 +64,349 @@ NUFFT_INLINE void NAME(weigh)(VEC *out, const VEC *kx, const REAL *strength, con
     }
     NUFFT_UNROLL
     for (int i = 0; i < nv; i++) {
-        out[i] = kx[i] * c;
+        out[i] = LOAD(kx + i * LANES) * c;
     }
 }
 
-NUFFT_INLINE void NAME(spread_body)(const struct nufft_cpu_job *job, const int dim, const int w,
-                                    const int components)
+/* Taps of one point: `x` vectors, `y` the inner axis (3-D only), `z` the outer axis (y in 2-D), surrounded by
+ * NUFFT_CPU_PAIR_SHIFT zeros so that it may be shifted against another point's. */
+struct NAME(point) {
+    const REAL *x;
+    const REAL *y;
+    const REAL *z;
+};
+
+/* Adds one point (pair = 0) or two (pair = 1) to the tile; their taps' corners agree but for a shift that `z` of the second
+ * makes up for. Two points share the loads and, what limits spreading, the stores of a row. `nb` vectors of a row at
+ * a time, so that those of both points stay in registers. */
+NUFFT_INLINE void NAME(spread_points)(REAL *corner, const VEC *xa, const VEC *xb,
+                                      const struct NAME(point) * a, const struct NAME(point) * b,
+                                      int planes, int64_t plane_step, int64_t row_step,
+                                      const int wy, const int nv, const int pair)
+{
+    const int nb = pair && nv > 6 ? (nv + 1) / 2 : nv;
+    for (int z = 0; z < planes; z++) {
+        NUFFT_UNROLL
+        for (int first = 0; first < nv; first += nb) {
+            const int n = nv - first < nb ? nv - first : nb;
+            VEC za[NUFFT_MAX_WIDTH];
+            VEC zb[NUFFT_MAX_WIDTH];
+            REAL *row = corner + first * LANES;
+            NUFFT_UNROLL
+            for (int i = 0; i < n; i++) {
+                za[i] = xa[first + i] * a->z[z];
+                if (pair) {
+                    zb[i] = xb[first + i] * b->z[z];
+                }
+            }
+            NUFFT_UNROLL_ROWS
+            for (int y = 0; y < wy; y++) {
+                NUFFT_UNROLL
+                for (int i = 0; i < n; i++) {
+                    VEC sum = LOAD(row + i * LANES) + (wy > 1 ? za[i] * a->y[y] : za[i]);
+                    if (pair) {
+                        sum += wy > 1 ? zb[i] * b->y[y] : zb[i];
+                    }
+                    STORE(row + i * LANES, sum);
+                }
+                row += row_step;
+            }
+        }
+        corner += plane_step;
+    }
+}
+
+/* Sums over y and z at one point or two, before the dot product with the x taps: sa, sb receive `nv` vectors. */
+NUFFT_INLINE void NAME(gather_points)(const REAL *corner, VEC *sa, VEC *sb,
+                                      const struct NAME(point) * a, const struct NAME(point) * b,
+                                      int planes, int64_t plane_step, int64_t row_step,
+                                      const int wy, const int nv, const int pair)
+{
+    const int nb = pair && nv > 6 ? (nv + 1) / 2 : nv;
+    NUFFT_UNROLL
+    for (int i = 0; i < nv; i++) {
+        sa[i] = (VEC){0};
+        sb[i] = (VEC){0};
+    }
+    for (int z = 0; z < planes; z++) {
+        NUFFT_UNROLL
+        for (int first = 0; first < nv; first += nb) {
+            const int n = nv - first < nb ? nv - first : nb;
+            VEC za[NUFFT_MAX_WIDTH];
+            VEC zb[NUFFT_MAX_WIDTH];
+            const REAL *row = corner + first * LANES;
+            NUFFT_UNROLL
+            for (int i = 0; i < n; i++) {
+                za[i] = LOAD(row + i * LANES);
+                if (wy > 1) {
+                    zb[i] = za[i] * b->y[0];
+                    za[i] = za[i] * a->y[0];
+                } else {
+                    zb[i] = za[i];
+                }
+            }
+            NUFFT_UNROLL_ROWS
+            for (int y = 1; y < wy; y++) {
+                row += row_step;
+                NUFFT_UNROLL
+                for (int i = 0; i < n; i++) {
+                    const VEC value = LOAD(row + i * LANES);
+                    za[i] += value * a->y[y];
+                    if (pair) {
+                        zb[i] += value * b->y[y];
+                    }
+                }
+            }
+            NUFFT_UNROLL
+            for (int i = 0; i < n; i++) {
+                sa[first + i] += za[i] * a->z[z];
+                if (pair) {
+                    sb[first + i] += zb[i] * b->z[z];
+                }
+            }
+        }
+        corner += plane_step;
+    }
+}
+
+/* The same for one point whose y taps all fit in registers (one or two vectors a row): a row then takes one fused load and
+ * multiply-add a vector, and sharing loads with another point would only cost registers. */
+NUFFT_INLINE void NAME(gather_narrow)(const REAL *corner, VEC *s, const struct NAME(point) * a,
+                                      int64_t plane_step, int64_t row_step, const int w,
+                                      const int nv)
+{
+    VEC ky[NUFFT_MAX_WIDTH];
+    NUFFT_UNROLL
+    for (int y = 0; y < w; y++) {
+        ky[y] = (VEC){0} + a->y[y];
+    }
+    NUFFT_UNROLL
+    for (int i = 0; i < nv; i++) {
+        s[i] = (VEC){0};
+    }
+    NUFFT_UNROLL_ROWS
+    for (int z = 0; z < w; z++) {
+        NUFFT_UNROLL
+        for (int i = 0; i < nv; i++) {
+            VEC sum = LOAD(corner + i * LANES) * ky[0];
+            NUFFT_UNROLL
+            for (int y = 1; y < w; y++) {
+                sum += LOAD(corner + y * row_step + i * LANES) * ky[y];
+            }
+            s[i] += sum * a->z[z];
+        }
+        corner += plane_step;
+    }
+}
+
+/* value = sum over the lanes of s . kx, the real and imaginary lanes apart. */
+NUFFT_INLINE void NAME(reduce)(REAL *value, const VEC *s, const REAL *kx, const int nv,
+                               const int components)
+{
+    VEC total = s[0] * LOAD(kx);
+    NUFFT_UNROLL
+    for (int i = 1; i < nv; i++) {
+        total += s[i] * LOAD(kx + i * LANES);
+    }
+    REAL lane[LANES] __attribute__((aligned(64)));
+    STORE(lane, total);
+    NUFFT_UNROLL
+    for (int half = LANES / 2; half >= components; half /= 2) {
+        NUFFT_UNROLL
+        for (int l = 0; l < half; l++) {
+            lane[l] += lane[l + half];
+        }
+    }
+    NUFFT_UNROLL
+    for (int c = 0; c < components; c++) {
+        value[c] = lane[c];
+    }
+}
+
+/* Both kernels. Points are taken NUFFT_CPU_CHUNK at a time: first the taps of all, whose chains of multiply-adds
+ * overlap, then the sums, two points at a time where the sorted order put two of the same column next to each other. */
+NUFFT_INLINE void NAME(kernel_body)(const struct nufft_cpu_job *job, const int spread,
+                                    const int dim, const int w, const int components)
 {
     const int nv = (w * components + LANES - 1) / LANES;
     const int wx = nv * LANES / components < X_TAPS_MAX ? nv * LANES / components : X_TAPS_MAX;
-    const int wy = dim > 1 ? w : 1;
-    const int wz = dim > 2 ? w : 1;
-    REAL ky[NUFFT_MAX_WIDTH + LANES] __attribute__((aligned(64))) = {1};
-    REAL kz[NUFFT_MAX_WIDTH + LANES] __attribute__((aligned(64))) = {1};
+    const int nw = (w + LANES - 1) / LANES;
+    const int wy = dim == 3 ? w : 1;
+    const int wz = dim > 1 ? w : 1;
+    const int shift = NUFFT_CPU_PAIR_SHIFT;
+    const int narrow = !spread && dim == 3 && nv == 1 && w <= 8;
     const int64_t row_step = job->tile_row;
-    for (int64_t j = job->begin; j < job->end; j++) {
-        VEC kx[NUFFT_MAX_WIDTH];
-        NAME(taps)(kx, job->table[0], ((const REAL *)job->s[0])[j], nv, wx / 2 + 1);
-        if (dim > 1) {
-            NAME(taps_store)(ky, job->table[1], ((const REAL *)job->s[1])[j], w);
-        }
-        if (dim > 2) {
-            NAME(taps_store)(kz, job->table[2], ((const REAL *)job->s[2])[j], w);
-        }
-        const REAL *strength = (const REAL *)job->strengths + (int64_t)job->order[j] * components;
-        REAL *corner = (REAL *)job->tile + job->offset[j];
-        for (int64_t v = 0; v < job->count; v++) {
-            VEC xs[NUFFT_MAX_WIDTH];
-            NAME(weigh)(xs, kx, strength, nv, components);
-            for (int z = 0; z < wz; z++) {
-                VEC xz[NUFFT_MAX_WIDTH];
-                NUFFT_UNROLL
-                for (int i = 0; i < nv; i++) {
-                    xz[i] = xs[i] * kz[z];
-                }
-                REAL *row = corner + z * job->tile_plane;
-                NUFFT_UNROLL
-                for (int y = 0; y < wy; y++) {
-                    NUFFT_UNROLL
-                    for (int i = 0; i < nv; i++) {
-                        STORE(row + i * LANES, LOAD(row + i * LANES) + xz[i] * ky[y]);
-                    }
-                    row += row_step;
-                }
+    const int64_t plane_step = dim == 3 ? job->tile_plane : job->tile_row;
+    /* Taps of a point are x_taps, y_taps, z_taps apart; the arrays are for the widest kernel. */
+    const int x_taps = nv * LANES;
+    const int y_taps = nw * LANES;
+    const int z_taps = nw * LANES + 2 * shift;
+    REAL kx[NUFFT_CPU_CHUNK * 2 * NUFFT_MAX_WIDTH] __attribute__((aligned(64)));
+    REAL ky[NUFFT_CPU_CHUNK * 2 * NUFFT_MAX_WIDTH] __attribute__((aligned(64)));
+    REAL kz[NUFFT_CPU_CHUNK * (2 * NUFFT_MAX_WIDTH + 2 * NUFFT_CPU_PAIR_SHIFT)]
+        __attribute__((aligned(64)));
+    for (int i = 0; i < NUFFT_CPU_CHUNK * z_taps; i++) {
+        kz[i] = dim == 1 && i % z_taps == shift ? 1 : 0;
+    }
+    int64_t next = job->begin;
+    while (next < job->end) {
+        const int64_t first = next;
+        const int n =
+            job->end - first < NUFFT_CPU_CHUNK ? (int)(job->end - first) : NUFFT_CPU_CHUNK;
+        for (int p = 0; p < n; p++) {
+            const int64_t j = first + p;
+            NAME(taps_store)(kx + p * x_taps, job->table[0], ((const REAL *)job->s[0])[j], wx, nv);
+            if (dim == 3) {
+                NAME(taps_store)
+                (ky + p * y_taps, job->table[1], ((const REAL *)job->s[1])[j], w, nw);
             }
-            strength += job->strengths_vector;
-            corner += job->tile_vector;
+            if (dim > 1) {
+                NAME(taps_store)
+                (kz + p * z_taps + shift, job->table[dim - 1], ((const REAL *)job->s[dim - 1])[j],
+                 w, nw);
+            }
+        }
+        for (int p = 0; p < n;) {
+            const int64_t j = first + p;
+            const int64_t apart = p + 1 < n ? (int64_t)job->offset[j + 1] - job->offset[j] : -1;
+            int dz = 0;
+            while (dz <= shift && apart != dz * plane_step) {
+                dz++;
+            }
+            const int pair = !narrow && dz <= shift && (dim > 1 || dz == 0);
+            if (!narrow && !pair && p + 1 == n && p > 0 && job->end > first + n) {
+                break; /* its partner may be the first of the next chunk */
+            }
+            const int q = pair ? p + 1 : p;
+            const struct NAME(point)
+                a = {.x = kx + p * x_taps, .y = ky + p * y_taps, .z = kz + p * z_taps + shift};
+            const struct NAME(point)
+                b = {.x = kx + q * x_taps, .y = ky + q * y_taps, .z = kz + q * z_taps + shift - dz};
+            const int64_t ja = (int64_t)job->order[j] * components;
+            const int64_t jb = (int64_t)job->order[first + q] * components;
+            REAL *corner = (REAL *)job->tile + job->offset[j];
+            for (int64_t v = 0; v < job->count; v++) {
+                VEC va[NUFFT_MAX_WIDTH];
+                VEC vb[NUFFT_MAX_WIDTH];
+                if (spread) {
+                    const REAL *c = (const REAL *)job->strengths + v * job->strengths_vector;
+                    NAME(weigh)(va, a.x, c + ja, nv, components);
+                    if (pair) {
+                        NAME(weigh)(vb, b.x, c + jb, nv, components);
+                        NAME(spread_points)
+                        (corner, va, vb, &a, &b, wz + dz, plane_step, row_step, wy, nv, 1);
+                    } else {
+                        NAME(spread_points)
+                        (corner, va, va, &a, &a, wz, plane_step, row_step, wy, nv, 0);
+                    }
+                } else {
+                    REAL *c = (REAL *)job->values + v * job->strengths_vector;
+                    if (narrow) {
+                        NAME(gather_narrow)(corner, va, &a, plane_step, row_step, w, nv);
+                    } else if (pair) {
+                        NAME(gather_points)
+                        (corner, va, vb, &a, &b, wz + dz, plane_step, row_step, wy, nv, 1);
+                        NAME(reduce)(c + jb, vb, b.x, nv, components);
+                    } else {
+                        NAME(gather_points)
+                        (corner, va, vb, &a, &a, wz, plane_step, row_step, wy, nv, 0);
+                    }
+                    NAME(reduce)(c + ja, va, a.x, nv, components);
+                }
+                corner += job->tile_vector;
+            }
+            p += pair ? 2 : 1;
+            next = first + p;
         }
     }
 }
 
-NUFFT_INLINE void NAME(interpolate_body)(const struct nufft_cpu_job *job, const int dim,
-                                         const int w, const int components)
+/* Folds n coordinates of an axis: cell within its tile, tile, and fraction times NUFFT_SUBINTERVALS. Branch-free, so that
+ * it is vectorised; floor by the rounding of a large sum, which every instruction set has. */
+NUFFT_INLINE void NAME(fold)(int32_t *restrict local, int32_t *restrict tile, REAL *restrict s,
+                             const REAL *restrict x, int n, const struct nufft_cpu_folding *f)
 {
-    const int nv = (w * components + LANES - 1) / LANES;
-    const int wx = nv * LANES / components < X_TAPS_MAX ? nv * LANES / components : X_TAPS_MAX;
-    const int wy = dim > 1 ? w : 1;
-    const int wz = dim > 2 ? w : 1;
-    /* Planes summed together: as many as leave registers for the rest. */
-    const int group = nv >= 6 ? 1 : nv >= 4 ? 2 : nv == 3 ? 3 : nv == 2 ? 4 : 8;
-    REAL ky[NUFFT_MAX_WIDTH + LANES] __attribute__((aligned(64))) = {1};
-    REAL kz[NUFFT_MAX_WIDTH + LANES] __attribute__((aligned(64))) = {1};
-    const int64_t row_step = job->tile_row;
-    for (int64_t j = job->begin; j < job->end; j++) {
-        VEC kx[NUFFT_MAX_WIDTH];
-        NAME(taps)(kx, job->table[0], ((const REAL *)job->s[0])[j], nv, wx / 2 + 1);
-        if (dim > 1) {
-            NAME(taps_store)(ky, job->table[1], ((const REAL *)job->s[1])[j], w);
+    const double magic = 6755399441055744.0; /* 1.5 2^52 */
+    const double per_radian = 0.15915494309189533577;
+    const double nf = f->nf;
+    const double shift = f->shift;
+    const double size = f->size;
+    const double per_tile = f->per_tile;
+    for (int i = 0; i < n; i++) {
+        double turns = (double)x[i] * per_radian;
+        double whole = (turns + magic) - magic;
+        turns -= whole; /* -1/2 .. 1/2 */
+        double q = turns * nf - shift;
+        q = q < 0.0 ? q + nf : q;
+        q = q < 0.0 ? q + nf : q;
+        q = q >= 0.0 && q < nf ? q : 0.0; /* rounding at the end of the period */
+        whole = (q + magic) - magic;
+        whole = whole > q ? whole - 1.0 : whole;
+        s[i] = (REAL)((q - whole) * NUFFT_SUBINTERVALS);
+        const double at = (whole + 0.5) * per_tile;
+        double t = (at + magic) - magic;
+        t = t > at ? t - 1.0 : t;
+        tile[i] = (int32_t)t;
+        local[i] = (int32_t)(whole - t * size);
+    }
+}
+
+static int NAME(locate)(uint32_t *tile, uint32_t *key, const void *const *x, int n, int dimension,
+                        const struct nufft_cpu_folding *folding)
+{
+    int32_t local[3][NUFFT_CPU_POINT_BLOCK];
+    int32_t where[3][NUFFT_CPU_POINT_BLOCK];
+    REAL s[NUFFT_CPU_POINT_BLOCK];
+    int bad = 0;
+    for (int a = 0; a < dimension; a++) {
+        const REAL *coordinate = x[a];
+        NAME(fold)(local[a], where[a], s, coordinate, n, &folding[a]);
+        for (int i = 0; i < n; i++) {
+            bad |= coordinate[i] * 0 != 0; /* NaN unless finite */
         }
-        if (dim > 2) {
-            NAME(taps_store)(kz, job->table[2], ((const REAL *)job->s[2])[j], w);
+    }
+    const int32_t width = (int32_t)folding[0].size;
+    if (dimension == 1) {
+        for (int i = 0; i < n; i++) {
+            tile[i] = (uint32_t)where[0][i];
+            key[i] = (uint32_t)local[0][i];
         }
-        REAL *value = (REAL *)job->values + (int64_t)job->order[j] * components;
-        const REAL *corner = (const REAL *)job->tile + job->offset[j];
-        for (int64_t v = 0; v < job->count; v++) {
-            VEC sum[NUFFT_MAX_WIDTH];
-            NUFFT_UNROLL
-            for (int i = 0; i < nv; i++) {
-                sum[i] = (VEC){0};
-            }
-            NUFFT_UNROLL
-            for (int z = 0; z < wz; z += group) {
-                const int planes = wz - z < group ? wz - z : group;
-                const REAL *row = corner + z * job->tile_plane;
-                VEC part[8][NUFFT_MAX_WIDTH];
-                NUFFT_UNROLL
-                for (int g = 0; g < planes; g++) {
-                    NUFFT_UNROLL
-                    for (int i = 0; i < nv; i++) {
-                        part[g][i] = (VEC){0};
-                    }
-                }
-                for (int y = 0; y < wy; y++) {
-                    NUFFT_UNROLL
-                    for (int g = 0; g < planes; g++) {
-                        NUFFT_UNROLL
-                        for (int i = 0; i < nv; i++) {
-                            part[g][i] += LOAD(row + g * job->tile_plane + i * LANES) * ky[y];
-                        }
-                    }
-                    row += row_step;
-                }
-                NUFFT_UNROLL
-                for (int g = 0; g < planes; g++) {
-                    NUFFT_UNROLL
-                    for (int i = 0; i < nv; i++) {
-                        sum[i] += part[g][i] * kz[z + g];
-                    }
-                }
-            }
-            VEC total = sum[0] * kx[0];
-            NUFFT_UNROLL
-            for (int i = 1; i < nv; i++) {
-                total += sum[i] * kx[i];
-            }
-            NUFFT_UNROLL
-            for (int c = 0; c < components; c++) {
-                REAL lane_sum = 0;
-                NUFFT_UNROLL
-                for (int l = c; l < LANES; l += components) {
-                    lane_sum += total[l];
-                }
-                value[c] = lane_sum;
-            }
-            value += job->strengths_vector;
-            corner += job->tile_vector;
+    } else if (dimension == 2) {
+        for (int i = 0; i < n; i++) {
+            const int32_t outer = local[1][i];
+            tile[i] = (uint32_t)(where[1][i] * folding[0].tiles + where[0][i]);
+            key[i] = (uint32_t)((outer / NUFFT_CPU_OUTER_BLOCK * width + local[0][i]) *
+                                    NUFFT_CPU_OUTER_BLOCK +
+                                outer % NUFFT_CPU_OUTER_BLOCK);
+        }
+    } else {
+        const int32_t rows = (int32_t)folding[1].size;
+        const int32_t blocks = (rows + NUFFT_CPU_INNER_BLOCK - 1) / NUFFT_CPU_INNER_BLOCK;
+        for (int i = 0; i < n; i++) {
+            const uint32_t outer = (uint32_t)local[2][i];
+            const uint32_t inner = (uint32_t)local[1][i];
+            const uint32_t block =
+                outer / NUFFT_CPU_OUTER_BLOCK * (uint32_t)blocks + inner / NUFFT_CPU_INNER_BLOCK;
+            tile[i] = (uint32_t)((where[2][i] * folding[1].tiles + where[1][i]) * folding[0].tiles +
+                                 where[0][i]);
+            key[i] = ((block * (uint32_t)width + (uint32_t)local[0][i]) * NUFFT_CPU_INNER_BLOCK +
+                      inner % NUFFT_CPU_INNER_BLOCK) *
+                         NUFFT_CPU_OUTER_BLOCK +
+                     outer % NUFFT_CPU_OUTER_BLOCK;
+        }
+    }
+    return bad;
+}
+
+static void NAME(place)(void *const *s, uint32_t *offset, const void *const *x, int n,
+                        int dimension, const struct nufft_cpu_folding *folding)
+{
+    int32_t local[NUFFT_CPU_POINT_BLOCK];
+    int32_t where[NUFFT_CPU_POINT_BLOCK];
+    for (int a = 0; a < dimension; a++) {
+        NAME(fold)(local, where, s[a], x[a], n, &folding[a]);
+        for (int i = 0; i < n; i++) {
+            offset[i] = (a == 0 ? 0 : offset[i]) + (uint32_t)(local[i] * folding[a].step);
         }
     }
 }
@@ -206,7 +423,7 @@ static void NAME(add)(void *to, const void *from, int64_t n)
 #define KERNEL(kind, dim, w, components)                                                           \
     static void NAME(kind##_##components##_##dim##_##w)(const struct nufft_cpu_job *job)           \
     {                                                                                              \
-        NAME(kind##_body)(job, dim, w, components);                                                \
+        NAME(kernel_body)(job, NUFFT_IS_##kind, dim, w, components);                               \
     }
 #define KERNELS(w)                                                                                 \
     KERNEL(spread, 1, w, 1)                                                                        \
@@ -249,6 +466,8 @@ static const struct nufft_cpu_kernels NAME(kernels) = {
                      {WIDTHS(ENTRY_INTERPOLATE_2_2)},
                      {WIDTHS(ENTRY_INTERPOLATE_2_3)}}},
     .add = NAME(add),
+    .locate = NAME(locate),
+    .place = NAME(place),
 };
 
 #undef VEC

@@ -17,55 +17,17 @@
 /* Points in a task: small enough to share out a dense tile, large enough to pay for its copy. */
 #define TASK_POINTS 16384
 
-/* How a coordinate becomes a cell of an axis and a tile. */
-struct folding {
-    double per_radian; /* 1 / 2 pi */
-    double nf;
-    double shift; /* width / 2 */
-    int64_t cells;
-    int64_t tile_size;
-    double per_tile;
-};
-
-static struct folding make_folding(const struct nufft_plan *plan, int a)
+static struct nufft_cpu_folding make_folding(const struct nufft_plan *plan, int a)
 {
     const struct nufft_cpu_state *state = plan->state;
     const struct nufft_axis *axis = &plan->axis[a];
-    return (struct folding){.per_radian = 0.15915494309189533577,
-                            .nf = (double)axis->nf,
-                            .shift = 0.5 * axis->width,
-                            .cells = axis->nf,
-                            .tile_size = state->tile_size[a],
-                            .per_tile = 1.0 / (double)state->tile_size[a]};
-}
-
-/* Cell of x and *fraction in [0, 1): see nufft_ops.h. x is finite. */
-static inline int64_t fold(const struct folding *f, double x, double *fraction)
-{
-    double turns = x * f->per_radian;
-    if (!(turns >= -0.5 && turns <= 0.5)) {
-        turns -= floor(turns + 0.5);
-    }
-    double q = turns * f->nf - f->shift;
-    if (q < 0.0) {
-        q += f->nf;
-    }
-    if (q < 0.0) {
-        q += f->nf;
-    }
-    int64_t cell = (int64_t)q;
-    if (cell >= f->cells) { /* rounding at the end of the period */
-        cell = 0;
-        q = 0.0;
-    }
-    *fraction = q - (double)cell;
-    return cell;
-}
-
-/* cell / tile_size, exactly: cells are far below 2^50. */
-static inline int64_t tile_of(const struct folding *f, int64_t cell)
-{
-    return (int64_t)(((double)cell + 0.5) * f->per_tile);
+    const int64_t step[3] = {state->components, state->tile_row, state->tile_plane};
+    return (struct nufft_cpu_folding){.nf = (double)axis->nf,
+                                      .shift = 0.5 * axis->width,
+                                      .size = (double)state->tile_size[a],
+                                      .per_tile = 1.0 / (double)state->tile_size[a],
+                                      .tiles = (int32_t)state->tile_count[a],
+                                      .step = (int32_t)step[a]};
 }
 
 /* Tile size along one axis near `wanted`: every tile, the last too, holds at least `width` cells, so that a tile's taps
@@ -115,7 +77,10 @@ void nufft_cpu_tiles_design(const struct nufft_plan *plan, struct nufft_cpu_stat
             a < plan->dimension ? split_axis(axis->nf, axis->width, wanted) : axis->nf;
         state->tile_count[a] = (axis->nf + state->tile_size[a] - 1) / state->tile_size[a];
         state->n_tiles *= state->tile_count[a];
-        state->tile_cells *= state->tile_size[a];
+        const int64_t block = a == 0 || a >= plan->dimension ? 1
+                              : a == plan->dimension - 1     ? NUFFT_CPU_OUTER_BLOCK
+                                                             : NUFFT_CPU_INNER_BLOCK;
+        state->tile_cells *= (state->tile_size[a] + block - 1) / block * block;
         padded[a] = state->tile_size[a] + axis->width;
     }
     /* The last point of a row reads whole vectors. */
@@ -178,6 +143,7 @@ static void free_points(struct nufft_cpu_state *state)
     }
     memory_free(&state->offset);
     memory_free(&state->order);
+    memory_free(&state->scratch);
     state->capacity = 0;
 }
 
@@ -204,6 +170,9 @@ static enum mtip_status reserve_points(const struct nufft_plan *plan, int64_t n)
     }
     MTIP_TRY(MEMORY_ALLOC(&state->offset, n, "nufft point offsets"));
     MTIP_TRY(MEMORY_ALLOC(&state->order, n, "nufft point order"));
+    if (plan->dimension == 1) {
+        MTIP_TRY(MEMORY_ALLOC(&state->scratch, n, "nufft sort"));
+    }
     state->capacity = n;
 cleanup:
     if (status != MTIP_OK) {
@@ -253,6 +222,31 @@ static enum mtip_status make_tasks(struct nufft_cpu_state *state)
     }
     state->n_tasks = needed;
     return MTIP_OK;
+}
+
+/* Sorts each tile by cell: index and key to state->order. */
+static void sort_by_cell(struct nufft_cpu_state *state, const uint32_t *index, const uint32_t *key)
+{
+    const int64_t cells = state->tile_cells;
+#pragma omp parallel for num_threads(state->n_threads) schedule(dynamic, 1)
+    for (int64_t t = 0; t < state->n_tiles; t++) {
+        const int64_t begin = state->tile_begin[t];
+        const int64_t end = state->tile_begin[t + 1];
+        uint32_t *count = state->histogram + omp_get_thread_num() * (cells + 1);
+        if (begin == end) {
+            continue;
+        }
+        memset(count, 0, (size_t)(cells + 1) * sizeof *count);
+        for (int64_t i = begin; i < end; i++) {
+            count[key[i] + 1]++;
+        }
+        for (int64_t c = 0; c < cells; c++) {
+            count[c + 1] += count[c];
+        }
+        for (int64_t i = begin; i < end; i++) {
+            state->order[begin + count[key[i]]++] = index[i];
+        }
+    }
 }
 
 #define REAL float

@@ -107,8 +107,7 @@ int64_t nufft_good_size(int64_t n)
     }
 }
 
-/* Smallest sigma in [SIGMA_MIN, SIGMA_MAX] at which `width` taps reach `target`; 0 when none does. */
-static double smallest_sigma(int width, double target)
+double nufft_smallest_sigma(int width, double target)
 {
     double low = SIGMA_MIN;
     double high = SIGMA_MAX;
@@ -153,7 +152,7 @@ static int set_axes(struct nufft_plan *plan, int width, double target)
     const double given = plan->options.upsampling;
     for (int a = 0; a < plan->dimension; a++) {
         const int taps = a == 0 ? plan->ops->x_width(plan, width) : width;
-        double sigma = smallest_sigma(taps, target);
+        double sigma = nufft_smallest_sigma(taps, target);
         if (given > 0.0) {
             if (sigma == 0.0 || sigma > given) {
                 return 0;

@@ -22,6 +22,9 @@ double nufft_kernel_transform(int width, double beta, double xi);
 /* phi(x), x in cells, |x| <= width/2 (0 outside); its integral is 1. */
 double nufft_kernel_value(int width, double beta, double x);
 
+/* Smallest upsampling, 1.25 to 2.75, at which `width` taps reach the error `target` on one axis; 0 when none does. */
+double nufft_smallest_sigma(int width, double target);
+
 /* Smallest even number >= n whose prime factors are 2, 3, 5, 7. */
 int64_t nufft_good_size(int64_t n);
 

@@ -83,6 +83,36 @@ struct nufft_plan {
     struct nufft_type3 *type3; /* owned by the algorithm, NULL for types 1 and 2 */
 };
 
+/* What type 3 needs besides the stages (nufft_type3.c); all arrays are of the backend's memory. */
+struct nufft_type3_ops {
+    /* Array of n items, NULL for n = 0; free takes the address of a pointer that may be NULL, and nulls it. */
+    enum mtip_status (*alloc)(const struct nufft_plan *plan, void **array, int64_t n,
+                              size_t item_size) MTIP_NODISCARD;
+    void (*free)(const struct nufft_plan *plan, void **array);
+
+    /* Least and greatest of n coordinates (0, 0 for none); *bad is the first that is not finite, n if none. Synchronous. */
+    enum mtip_status (*range)(const struct nufft_plan *plan, double *low, double *high,
+                              int64_t *bad, int64_t n, const void *x) MTIP_NODISCARD;
+
+    /* out = (x - shift) scale */
+    enum mtip_status (*rescale)(const struct nufft_plan *plan, void *out, int64_t n, const void *x,
+                                double shift, double scale) MTIP_NODISCARD;
+
+    /* out_j = exp(i s sum_a frequency_a (x_a,j - shift_a)), s the plan's sign; where scale is not NULL divided by
+     * prod_a phihat_a(scale_a (x_a,j - shift_a)), phihat of nufft_kernel_transform for the plan's axes. */
+    enum mtip_status (*phases)(const struct nufft_plan *plan, void *out, int64_t n,
+                               const void *const *x, const double *shift, const double *frequency,
+                               const double *scale) MTIP_NODISCARD;
+
+    /* out[v][j] = in[v][j] factor[j], complex, v < count, j < n; out may be in. */
+    enum mtip_status (*multiply)(const struct nufft_plan *plan, void *out, const void *in,
+                                 const void *factor, int64_t n, int64_t count) MTIP_NODISCARD;
+
+    /* Zero bytes. */
+    enum mtip_status (*clear)(const struct nufft_plan *plan, void *out,
+                              size_t bytes) MTIP_NODISCARD;
+};
+
 /* The stages. All pointers to strengths, modes and coordinates are of the backend's memory and the plan's
  * precision. `count` vectors, 1 <= count <= plan->batch, use grids 0 .. count-1. Nothing but create, reserve
  * and set_points may allocate. On an asynchronous backend all run on the plan's stream. */
@@ -126,7 +156,14 @@ struct nufft_ops {
     /* Adds to *host_bytes and *device_bytes what create (for plan->batch) and set_points (n_points) take. */
     void (*memory)(const struct nufft_plan *plan, int64_t n_points, size_t *host_bytes,
                    size_t *device_bytes);
+
+    /* NULL where the backend has no type 3. Create and spread are then also called for plans of type 3: complex data, axes
+     * with n_modes = 1, fine grids of a multiple of 8 cells along x, which must have no padding (grid_row == nf). */
+    const struct nufft_type3_ops *type3;
 };
+
+/* Vectors on the grid at once: enough to share the kernel values, within a bounded memory. In nufft.c. */
+int64_t nufft_choose_batch(const struct nufft_plan *plan);
 
 extern const struct nufft_ops nufft_ops_cpu;
 #ifdef MTIP_HAVE_CUDA
