@@ -194,14 +194,22 @@ int64_t nufft_scan_space(int64_t n)
     return space;
 }
 
+/* A launch was refused: nothing that builds on its results may run, as indices would be what memory held before. */
+static bool refused()
+{
+    return cudaPeekAtLastError() != cudaSuccess;
+}
+
 /* values[0..n-1] to their exclusive prefix sums; 32-bit sums: callers count at most 2^32 - 1 things. */
 static void scan(uint32_t *values, int64_t n, uint32_t *space, cudaStream_t stream)
 {
     const int64_t tiles = (n + SCAN_TILE - 1) / SCAN_TILE;
     LAUNCH(scan_kernel, (unsigned)tiles, BLOCK, 0, stream, values, n, space);
-    if (tiles > 1) {
+    if (tiles > 1 && !refused()) {
         scan(space, tiles, space + tiles, stream);
-        LAUNCH(scan_add_kernel, (unsigned)tiles, BLOCK, 0, stream, values, n, space);
+        if (!refused()) {
+            LAUNCH(scan_add_kernel, (unsigned)tiles, BLOCK, 0, stream, values, n, space);
+        }
     }
 }
 
@@ -268,7 +276,13 @@ static void launch_subproblems(const struct nufft_job *job, cudaStream_t stream)
 {
     const int64_t n = job->bins.n_segments + 1;
     LAUNCH(count_subproblems_kernel, blocks_for(n, BLOCK), BLOCK, 0, stream, *job);
+    if (refused()) {
+        return;
+    }
     scan(job->segment_start, n, job->scan_totals, stream);
+    if (refused()) {
+        return;
+    }
     LAUNCH(make_subproblems_kernel, blocks_for(job->max_subproblems, BLOCK), BLOCK, 0, stream,
            *job);
 }
@@ -282,13 +296,18 @@ static void launch_points(const struct nufft_job *job, const void *const x[3], c
     uint32_t *rank = (uint32_t *)job->s[0];
     LAUNCH((fold_kernel<T>), blocks, BLOCK, 0, stream, *job, (const T *)x[0], (const T *)x[1],
            (const T *)x[2], key, rank);
-    if (key != NULL) {
+    if (key != NULL && !refused()) {
         scan(job->bin_start, job->bins.n_bins + 1, job->scan_totals, stream);
-        LAUNCH(place_kernel, blocks, BLOCK, 0, stream, *job, key, rank);
+        if (!refused()) {
+            LAUNCH(place_kernel, blocks, BLOCK, 0, stream, *job, key, rank);
+        }
+    }
+    if (refused()) {
+        return;
     }
     LAUNCH((gather_kernel<T>), blocks, BLOCK, 0, stream, *job, (const T *)x[0], (const T *)x[1],
            (const T *)x[2]);
-    if (key != NULL && job->max_subproblems > 0) {
+    if (key != NULL && job->max_subproblems > 0 && !refused()) {
         launch_subproblems(job, stream);
     }
 }
