@@ -428,6 +428,8 @@ static enum mtip_status slice_once(void *context)
     MTIP_TRY(backend_alloc(s->backend, &values, N_ROTATIONS * N_POINTS, item, "slices"));
     MTIP_TRY(slicer_set_autocorrelation(slicer, s->autocorrelation));
     MTIP_TRY(slicer_set_isotropic(slicer, s->model, 0.5));
+    /* other points in between: the prepared grid must outlast them */
+    MTIP_TRY(slicer_intensities(slicer, values, s->quaternions, 3, N_POINTS - 7));
     MTIP_TRY(slicer_log_slices(slicer, values, s->sums, s->quaternions, N_ROTATIONS, N_POINTS));
     MTIP_TRY(backend_download(s->backend, s->precision == NUFFT_FLOAT ? (void *)narrow : s->values,
                               values, N_ROTATIONS * N_POINTS * item));
