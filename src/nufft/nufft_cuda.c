@@ -278,18 +278,14 @@ cleanup:
 static void destroy_cuda(struct nufft_plan *plan)
 {
     struct nufft_cuda_state *state = plan->state;
-    int previous = -1;
     if (state == NULL) {
         return;
     }
-    /* Where the device cannot be made current, the memory cannot be freed either, but nothing else can be done. */
-    if (state->device >= 0 && nufft_cuda_enter(state, &previous) == MTIP_OK) {
-        nufft_cuda_fft_destroy(state);
-        nufft_cuda_free_points(state);
-        nufft_cuda_free(&plan->grid);
-        nufft_cuda_free(&state->tables);
-        nufft_cuda_leave(state, previous);
-    }
+    /* Freeing does not depend on the current device, and must not on a call that can fail. */
+    nufft_cuda_fft_destroy(state);
+    nufft_cuda_free_points(state);
+    nufft_cuda_free(&plan->grid);
+    nufft_cuda_free(&state->tables);
     memory_free(&plan->state);
 }
 
