@@ -74,8 +74,6 @@ module_sources = $(filter-out $(if $(filter 1,$(HAVE_CUDA)),,%_cuda.c),$(wildcar
 module_objects = $(patsubst %.c,$(BUILD)/%.o,$(call module_sources,$(1))) \
     $(if $(filter 1,$(HAVE_CUDA)),$(patsubst %.cu,$(BUILD)/%.cu.o,$(wildcard src/$(1)/*.cu)))
 ARCHIVES := $(foreach m,$(MODULES),$(BUILD)/lib$(m).a)
-# What tests link: everything but the commands.
-TEST_ARCHIVES := $(filter-out $(BUILD)/libcli.a,$(ARCHIVES))
 PROGRAM := $(BUILD)/mtip
 UNIT_TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
 MPI_TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/mpi_*.c))
@@ -147,7 +145,7 @@ endif
 
 # The tests of kernels on a real device (on the host they run on the layer below).
 CUDA_TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/cuda_*.c))
-$(BUILD)/tests/cuda_%: $(BUILD)/tests/cuda_%.o $(TEST_SUPPORT) $(TEST_ARCHIVES)
+$(BUILD)/tests/cuda_%: $(BUILD)/tests/cuda_%.o $(TEST_SUPPORT) $(ARCHIVES)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(CMOCKA_PKG),-lcmocka) $(ALL_LDLIBS)
 .PHONY: cuda-tests
@@ -294,11 +292,11 @@ endif
 # ---- CUDA: end -------------------------------------------------------------------------------
 
 # ---- tests -----------------------------------------------------------------------------------
-$(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(TEST_SUPPORT) $(TEST_ARCHIVES)
+$(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(TEST_SUPPORT) $(ARCHIVES)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(CMOCKA_PKG),-lcmocka) $(ALL_LDLIBS)
 
-$(BUILD)/tests/mpi_%: $(BUILD)/tests/mpi_%.o $(TEST_SUPPORT) $(TEST_ARCHIVES)
+$(BUILD)/tests/mpi_%: $(BUILD)/tests/mpi_%.o $(TEST_SUPPORT) $(ARCHIVES)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(CMOCKA_PKG),-lcmocka) $(ALL_LDLIBS)
 
