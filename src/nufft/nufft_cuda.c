@@ -290,6 +290,23 @@ static void destroy_cuda(struct nufft_plan *plan)
 }
 
 /* ---- stages ----------------------------------------------------------------------------------- */
+/* The present method's kernels. */
+static cudaError_t launch(const struct nufft_plan *plan, int spread, void *strengths, int64_t count)
+{
+    const struct nufft_cuda_state *state = plan->state;
+    if (state->method == NUFFT_METHOD_SM) {
+        return nufft_launch_shared(&state->job, spread, strengths, count, state->stream);
+    }
+    if (state->method == NUFFT_METHOD_COLUMN) {
+        return plan->precision == NUFFT_FLOAT
+                   ? nufft_launch_column_float(&state->job, spread, strengths, count, state->stream)
+                   : nufft_launch_column_double(&state->job, spread, strengths, count,
+                                                state->stream);
+    }
+    return spread ? nufft_launch_spread_points(&state->job, strengths, count, state->stream)
+                  : nufft_launch_interpolate_points(&state->job, strengths, count, state->stream);
+}
+
 static enum mtip_status spread_here(struct nufft_plan *plan, const void *strengths, int64_t count)
 {
     enum mtip_status status = MTIP_OK;
@@ -298,7 +315,7 @@ static enum mtip_status spread_here(struct nufft_plan *plan, const void *strengt
         state->real_size * (size_t)(state->job.components * state->job.grid_vector);
     MTIP_TRY(nufft_cuda_has_grid(plan));
     CUDA_TRY(cudaMemsetAsync(plan->grid, 0, (size_t)count * vector, state->stream));
-    CUDA_TRY(nufft_launch_spread_points(&state->job, strengths, count, state->stream));
+    CUDA_TRY(launch(plan, 1, (void *)strengths, count));
 cleanup:
     return status;
 }
@@ -319,7 +336,7 @@ static enum mtip_status interpolate_here(struct nufft_plan *plan, void *strength
     enum mtip_status status = MTIP_OK;
     const struct nufft_cuda_state *state = plan->state;
     MTIP_TRY(nufft_cuda_has_grid(plan));
-    CUDA_TRY(nufft_launch_interpolate_points(&state->job, strengths, count, state->stream));
+    CUDA_TRY(launch(plan, 0, strengths, count));
 cleanup:
     return status;
 }

@@ -52,7 +52,9 @@ static inline struct nufft_plane_shape nufft_column_shape(int dimension, int wid
 {
     struct nufft_plane_shape shape;
     shape.x = dimension < 3 ? 32 : width <= 12 ? 16 : 20;
-    shape.y = dimension < 3 ? 1 : shape.x;
+    shape.y = dimension < 3 ? 1
+              : width <= 12 ? 16
+                            : 19; /* 20 x 19: 12 warps, which may have 168 registers */
     return shape;
 }
 
@@ -107,6 +109,16 @@ cudaError_t nufft_launch_spread_points(const struct nufft_job *job, const void *
                                        int64_t vectors, cudaStream_t stream);
 cudaError_t nufft_launch_interpolate_points(const struct nufft_job *job, void *strengths,
                                             int64_t vectors, cudaStream_t stream);
+
+/* Method SM (nufft_kernels_shared.cu); spread as below. */
+cudaError_t nufft_launch_shared(const struct nufft_job *job, int spread, void *strengths,
+                                int64_t vectors, cudaStream_t stream);
+
+/* Method COLUMN (nufft_kernels_column.cuh); spread = 1: strengths are read, the grid is added to; 0: the reverse. */
+cudaError_t nufft_launch_column_float(const struct nufft_job *job, int spread, void *strengths,
+                                      int64_t vectors, cudaStream_t stream);
+cudaError_t nufft_launch_column_double(const struct nufft_job *job, int spread, void *strengths,
+                                       int64_t vectors, cudaStream_t stream);
 
 /* ---- modes (nufft_kernels_modes.cu) ---------------------------------------------------------- */
 struct nufft_modes_job {
