@@ -255,7 +255,7 @@ static void test_bare(void **state)
     h5_close(dataset);
     assert_ok(h5_finish(&file, fixture->path));
     assert_ok(result_read(&again, fixture->path));
-    assert_int_equal(again.config.run.generations, 10);
+    assert_int_equal(again.config.run.generations, 26);
     result_release(&again);
 }
 
@@ -453,7 +453,7 @@ static void test_info(void **state)
     assert_ok(mrc_write(mrc_path, fixture->result.density, M, 3.6));
     assert_has(run_info(&status, fixture, 3, mrc_path, "--json"), "\"grid_size\": 7");
     assert_ok(status);
-    assert_has(run_info(&status, fixture, 2, "--keys", ""), "    generations = 10;\n");
+    assert_has(run_info(&status, fixture, 2, "--keys", ""), "    generations = 26;\n");
     assert_ok(status);
     free(run_info(&status, fixture, 1, "", ""));
     assert_status(status, MTIP_ERR_USAGE);
