@@ -163,6 +163,7 @@ demo)
     exec sh scripts/demo.sh
     ;;
 test)
-    exec make check WERROR=1
+    # the CUDA build and its checks are `make CUDA=1` and `make check-cuda`
+    exec make check WERROR=1 CUDA=0
     ;;
 esac

@@ -88,7 +88,9 @@ const struct config_key config_keys[] = {
              "Floor of the model intensity in weights and in matching, as a part of its maximum"),
 
     WORD(phasing, algorithm, "raar", "raar|hio|er", "Iteration that is alternated with ER"),
-    POSITIVE(phasing, beta, 0.87, 1, "", "Relaxation of RAAR, feedback of HIO"),
+    POSITIVE(phasing, beta, 0.87, 1, "",
+             "Relaxation of RAAR, feedback of HIO, inside generations (final phasings go "
+             "from 0.95 to 0.7)"),
     INTEGER(phasing, loops, 4, 1, 1e6, "", "Loops (iterate, then shrink-wrap) in a generation"),
     INTEGER(phasing, iterations, 25, 0, 1e6, "", "Iterations of the algorithm in a loop"),
     INTEGER(phasing, er_iterations, 10, 0, 1e6, "", "Iterations of ER that end a loop"),
