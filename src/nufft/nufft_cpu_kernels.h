@@ -6,8 +6,13 @@
 #include "nufft/nufft_cpu.h"
 
 #define NUFFT_INLINE static inline __attribute__((always_inline))
+#if defined(__SANITIZE_ADDRESS__) || !defined(__OPTIMIZE__)
+#define NUFFT_UNROLL /* tests and debugging: small code that compiles fast */
+#define NUFFT_UNROLL_ROWS
+#else
 #define NUFFT_UNROLL _Pragma("GCC unroll 16")
 #define NUFFT_UNROLL_ROWS _Pragma("GCC unroll 4")
+#endif
 #define NUFFT_IS_spread 1
 #define NUFFT_IS_interpolate 0
 
