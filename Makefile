@@ -304,9 +304,9 @@ $(BUILD)/tests/mpi_%: $(BUILD)/tests/mpi_%.o $(TEST_SUPPORT) $(ARCHIVES)
 .PHONY: tests
 tests: $(UNIT_TESTS) $(MPI_TESTS)
 
-# Suites of `make check`, in this order. The kernels on the host layer (make check-cuda) are checked apart: their
-# sanitized builds take longer than all of this.
-SUITES = format headers scripts report unit mpi san e2e
+# Suites of `make check`, in this order. Sanitized builds (check-san) and kernels on the host layer (check-cuda) are checked apart: they
+# take longer than all of this.
+SUITES = format headers scripts report unit mpi e2e
 RUN_TESTS := tests/run_tests.sh
 HEADER_FLAGS = $(INCLUDES) $(if $(NVCC),-I$(dir $(NVCC))../include)
 
