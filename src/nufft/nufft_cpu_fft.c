@@ -11,6 +11,7 @@
  */
 #include <fftw3.h>
 #include <omp.h>
+#include <pthread.h>
 #include <string.h>
 #include <threads.h>
 
@@ -27,6 +28,10 @@ struct nufft_cpu_fft {
     void *x;               /* owned FFTW plan of a row, in place */
     void *columns[3];      /* owned FFTW plans of LINES interleaved lines along y and z, in place */
 };
+
+/* FFTW's own guard (make_planner_thread_safe of its OpenMP flavour) does not hold between threads that OpenMP
+ * did not make. */
+static pthread_mutex_t planner_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static once_flag planner_once = ONCE_FLAG_INIT;
 
@@ -81,7 +86,9 @@ enum mtip_status nufft_cpu_fft_create(struct nufft_plan *plan)
             MTIP_FAIL(MTIP_ERR_ARGUMENT, "nufft: more than 2^31 fine-grid cells along one axis");
         }
     }
-    MTIP_TRY(plan->precision == NUFFT_FLOAT ? make_plans_float(plan) : make_plans_double(plan));
+    pthread_mutex_lock(&planner_lock);
+    status = plan->precision == NUFFT_FLOAT ? make_plans_float(plan) : make_plans_double(plan);
+    pthread_mutex_unlock(&planner_lock);
 cleanup:
     return status;
 }
@@ -92,11 +99,13 @@ void nufft_cpu_fft_destroy(struct nufft_plan *plan)
     if (state->fft == NULL) {
         return;
     }
+    pthread_mutex_lock(&planner_lock);
     if (plan->precision == NUFFT_FLOAT) {
         free_plans_float(state->fft);
     } else {
         free_plans_double(state->fft);
     }
+    pthread_mutex_unlock(&planner_lock);
     memory_free(&state->fft->buffers);
     memory_free(&state->fft);
 }
