@@ -103,7 +103,7 @@ static void test_table(void **state)
     int failures = 0;
     for (int i = 0; i < 2 * 3 * 2 * 2 * 2 * 2; i++) {
         int rest = i;
-        struct nufft_case c = {.n_points = 150};
+        struct nufft_case c = {.n_points = 80};
         c.type = 1 + rest % 2;
         rest /= 2;
         c.dimension = 1 + rest % 3;
@@ -117,7 +117,7 @@ static void test_table(void **state)
         c.sign = rest % 2 ? 1 : -1;
         memcpy(c.n_modes, sizes[c.dimension - 1][i % 3], sizeof c.n_modes);
         c.tolerance = c.precision == NUFFT_DOUBLE ? 1e-9 : 1e-4;
-        failures += check_methods(c, 0);
+        failures += check_methods(c, 1);
     }
     assert_int_equal(failures, 0);
 }
@@ -137,13 +137,14 @@ static void test_tolerances(void **state)
             c.real_data = i / 2 % 2;
             c.precision = i / 4 % 2 ? NUFFT_DOUBLE : NUFFT_FLOAT;
             c.dimension = 1 + i / 8;
-            if (c.precision == NUFFT_FLOAT && digits > 6) {
+            if ((c.precision == NUFFT_FLOAT && digits > 6) ||
+                (c.dimension < 3 && digits % 3 != 0)) { /* widths share kernels below 3-D */
                 continue;
             }
             memcpy(c.n_modes, sizes[c.dimension - 1][i % 3], sizeof c.n_modes);
-            for (int wide = 0; wide < 2; wide++) {
+            for (int wide = 0; wide <= (c.dimension == 3 && c.type == 1); wide++) {
                 c.upsampling = wide ? 1.75 : 0.0;
-                failures += digits > 12 && wide ? 0 : check_methods(c, 2);
+                failures += digits > 12 && wide ? 0 : check_methods(c, 3);
             }
         }
     }
@@ -168,7 +169,7 @@ static void test_layouts(void **state)
         failures += check_methods(c, 1);
         if (c.layout == LAYOUT_CLUSTERED) {
             memcpy(c.n_modes, sizes[c.dimension - 1][i % 3], sizeof c.n_modes);
-            c.n_points = 1500;
+            c.n_points = 1200;
             c.tolerance = 1e-4;
             failures += check_methods(c, 3);
         }
@@ -202,13 +203,13 @@ static void test_vectors(void **state)
     (void)state;
     int failures = 0;
     for (int i = 0; i < 2 * 3 * 2 * 2; i++) {
-        struct nufft_case c = {.n_points = 100, .tolerance = 1e-5, .n_vectors = 11};
+        struct nufft_case c = {.n_points = 50, .tolerance = 1e-5, .n_vectors = 11};
         c.type = 1 + i % 2;
         c.dimension = 1 + i / 2 % 3;
         c.precision = i / 6 % 2 ? NUFFT_DOUBLE : NUFFT_FLOAT;
         c.real_data = i / 12;
         memcpy(c.n_modes, sizes[c.dimension - 1][1], sizeof c.n_modes);
-        failures += check_methods(c, 1);
+        failures += check_methods(c, 0);
     }
     assert_int_equal(failures, 0);
 }

@@ -334,7 +334,6 @@ cleanup:
 static enum mtip_status interpolate_here(struct nufft_plan *plan, void *strengths, int64_t count)
 {
     enum mtip_status status = MTIP_OK;
-    const struct nufft_cuda_state *state = plan->state;
     MTIP_TRY(nufft_cuda_has_grid(plan));
     CUDA_TRY(launch(plan, 0, strengths, count));
 cleanup:

@@ -55,7 +55,7 @@ template <class T, int DIM, int W, int LAYOUT> struct column {
     /* Interpolation fetches one cell of the window ahead where registers allow. */
     static const int AHEAD = DIM > 1 && S *N *(int)sizeof(T) <= 192 ? 1 : 0;
     /* Levels of interpolation's butterfly: fewer leave more to plain sums, but wait in fewer registers. */
-    static const int LEVELS = sizeof(T) == 4 ? 3 : S == 12 && LAYOUT == COMPLEX ? 1 : 2;
+    static const int LEVELS = sizeof(T) == 4 ? 3 : S == 12 && N == 2 ? 1 : 2;
     /* Blocks a SM that the registers must allow. */
     static const int BLOCKS = DIM < 3 ? 8 : W > 12 ? 1 : sizeof(T) == 8 ? 2 : 3;
 };
