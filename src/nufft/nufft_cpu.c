@@ -34,6 +34,9 @@ static int components_of(const struct nufft_plan *plan)
 static int x_width_cpu(const struct nufft_plan *plan, int width)
 {
     const struct nufft_cpu_kernels *kernels = nufft_cpu_kernels_choose(plan->precision);
+    if (kernels->spread[0][0][width] == NULL) {
+        return 0;
+    }
     return nufft_cpu_x_width(width, components_of(plan), kernels->lanes,
                              plan->precision == NUFFT_FLOAT ? NUFFT_CPU_FLOAT_WIDTH
                                                             : NUFFT_MAX_X_WIDTH);

@@ -273,8 +273,8 @@ NUFFT_INLINE void NAME(kernel_body)(const struct nufft_cpu_job *job, const int s
             while (dz <= shift && apart != dz * plane_step) {
                 dz++;
             }
-            const int pair = !narrow && dz <= shift && (dim > 1 || dz == 0);
-            if (!narrow && !pair && p + 1 == n && p > 0 && job->end > first + n) {
+            const int pair = dim > 1 && !narrow && dz <= shift;
+            if (dim > 1 && !narrow && !pair && p + 1 == n && p > 0 && job->end > first + n) {
                 break; /* its partner may be the first of the next chunk */
             }
             const int q = pair ? p + 1 : p;

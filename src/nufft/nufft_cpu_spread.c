@@ -91,10 +91,15 @@ static nufft_cpu_kernel *choose_kernel(const struct nufft_plan *plan, int spread
 {
     const struct nufft_cpu_state *state = plan->state;
     const int d = plan->dimension - 1;
-    /* In 1-D the kernels are named by the width that x was widened from; any that fills the same vectors will do. */
-    const int width = plan->axis[d].width;
-    return spread ? state->kernels->spread[state->components - 1][d][width]
-                  : state->kernels->interpolate[state->components - 1][d][width];
+    nufft_cpu_kernel *const *kernels = spread
+                                           ? state->kernels->spread[state->components - 1][d]
+                                           : state->kernels->interpolate[state->components - 1][d];
+    /* In 1-D x was widened from a kernel's width to fill the same vectors: that kernel. */
+    int width = plan->axis[d].width;
+    while (kernels[width] == NULL) {
+        width--;
+    }
+    return kernels[width];
 }
 
 static void clear_grid(const struct nufft_plan *plan, int64_t count)

@@ -151,7 +151,11 @@ static int set_axes(struct nufft_plan *plan, int width, double target)
 {
     const double given = plan->options.upsampling;
     for (int a = 0; a < plan->dimension; a++) {
-        const int taps = a == 0 ? plan->ops->x_width(plan, width) : width;
+        const int x_taps = plan->ops->x_width(plan, width);
+        if (x_taps == 0) {
+            return 0;
+        }
+        const int taps = a == 0 ? x_taps : width;
         double sigma = nufft_smallest_sigma(taps, target);
         if (given > 0.0) {
             if (sigma == 0.0 || sigma > given) {

@@ -120,7 +120,8 @@ struct nufft_ops {
     const char *name;
 
     /* Taps to use along x where the other axes have `width`: at least `width`, at most
-     * NUFFT_MAX_X_WIDTH; more where a vector of the machine has free lanes. Called before create. */
+     * NUFFT_MAX_X_WIDTH; more where a vector of the machine has free lanes; 0 where the backend has no kernel of
+     * `width`. Called before create. */
     int (*x_width)(const struct nufft_plan *plan, int width);
 
     /* Estimated time in ns of a point (spread or interpolation) and of one fine-grid cell (FFT, correction,

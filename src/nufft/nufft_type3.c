@@ -110,7 +110,11 @@ static int set_axes(struct nufft_plan *plan, int width, double target)
     struct nufft_type3 *own = plan->type3;
     for (int a = 0; a < plan->dimension; a++) {
         struct nufft_axis *axis = &plan->axis[a];
-        const int taps = a == 0 ? plan->ops->x_width(plan, width) : width;
+        const int x_taps = plan->ops->x_width(plan, width);
+        if (x_taps == 0) {
+            return 0;
+        }
+        const int taps = a == 0 ? x_taps : width;
         const double sigma = nufft_smallest_sigma(taps, target);
         if (sigma == 0.0) {
             return 0;
