@@ -1,0 +1,108 @@
+#!/bin/sh
+# e2e_cuda.sh - the reconstruction on the CUDA backend, against the CPU backend of the same program, on 1, 2 and 3 ranks; and
+# what happens without a device, with little memory and when calls fail.
+#
+# MTIP names a program built on the host-CUDA layer (make hostcuda-program); 200 frames of 24 x 24 pixels.
+set -u
+. tests/lib_e2e.sh
+. scripts/python.sh
+
+frames=$work/frames.h5
+check "simulate" "$mtip" simulate --set simulate.output="$frames" --set simulate.frames=200 \
+    --set simulate.pixels=24 --set simulate.photons=1000 --set simulate.edge_resolution=10 --set simulate.seed=5
+
+# Double precision, few conjugate-gradient steps and little phasing, so that the backends can be compared at all: their
+# transforms agree to 1e-13, which 8 steps of the merge keep and 30 make 1e-3, as rounding does on one backend (the
+# modes that few frames determine), and each loop of RAAR multiplies differences by some 1e6.
+reconstruct() { # RANKS BACKEND FOLDER OPTIONS...
+    ranks=$1 backend=$2 folder=$3
+    shift 3
+    OMP_NUM_THREADS=1 on "$ranks" "$mtip" reconstruct --force --set input.file="$frames" --set run.output="$work/$folder" \
+        --set run.backend="$backend" --set run.threads=1 --set run.precision=double --set particle.diameter=80 \
+        --set particle.mass=32 --set resolution.limit=16 --set orientation.references=100 \
+        --set orientation.references_min=100 --set orientation.refine_trials=2 --set orientation.refine_rounds=1 \
+        --set merge.iterations=8 --set phasing.algorithm=er --set phasing.loops=1 --set phasing.starts=1 \
+        --set phasing.final_loops=1 --set phasing.final_iterations=5 --set phasing.final_er_iterations=10 \
+        --set run.generations=2 "$@"
+}
+on_devices() { # DEVICES MEMORY RANKS FOLDER OPTIONS...
+    HC_DEVICES=$1 HC_MEM=$2
+    export HC_DEVICES HC_MEM
+    shift 2
+    ranks=$1 folder=$2
+    shift 2
+    reconstruct "$ranks" cuda "$folder" "$@"
+}
+LIMIT=${LIMIT:-100}
+check "CPU, 1 rank" reconstruct 1 cpu cpu
+check "CUDA, 1 rank, 1 device" on_devices 1 8G 1 cuda1
+check "CUDA, 2 ranks, 4 devices" on_devices 4 8G 2 cuda2
+check "CUDA, 3 ranks, 2 devices" on_devices 2 8G 3 cuda3
+
+# ---- the same result -------------------------------------------------------------------------
+same_density() { # FOLDER: FSC with the CPU's of 0.99 in every shell
+    "$mtip" compare "$work/$1/density.mrc" "$work/cpu/density.mrc" --json >"$work/compare.json" || return 1
+    cat "$work/compare.json"
+    least=$(tr -d '\n ' <"$work/compare.json" | sed 's/.*"fsc":\[\([^]]*\)\].*/\1/' | tr ',' '\n' | sort -g | head -1)
+    at_least "$least" 0.99
+}
+for folder in cuda1 cuda2 cuda3; do
+    check "density of the CPU: $folder" same_density "$folder"
+done
+if python=$(python_with_libraries); then
+    cat >"$work/same.py" <<'END'
+import sys
+import h5py
+import numpy as np
+a, b = (h5py.File(path, "r")["orientations"][()] for path in sys.argv[1:])
+angle = np.degrees(2 * np.arccos(np.clip(np.abs(np.sum(a * b, axis=1)), 0, 1)))
+same = np.mean(angle < 0.1)
+print(f"{100 * same:.2f} % of {len(a)} frames have the same orientation, largest angle {angle.max():.3g}")
+sys.exit(not same > 0.99)
+END
+    for folder in cuda1 cuda2 cuda3; do
+        check "orientations of the CPU: $folder" "$python" "$work/same.py" "$work/cpu/result.h5" "$work/$folder/result.h5"
+    done
+else
+    echo "skip - orientations: no Python with numpy, h5py and matplotlib"
+fi
+
+# ---- devices -----------------------------------------------------------------------------------
+says() { # FOLDER WORD
+    cat "$work/$1/log.txt"
+    grep -qF -e "$2" "$work/$1/log.txt"
+}
+check "the log names the device" says cuda1 "device 0"
+no_driver() {
+    HC_NODRIVER=1 fails "$1" 1 "no CUDA device" "$mtip" reconstruct --set input.file="$frames" \
+        --set run.output="$work/none" --set run.backend=cuda
+}
+check "cuda without a driver: one message, 1 rank" no_driver 1
+check "cuda without a driver: one message, 3 ranks" no_driver 3
+without_driver() {
+    HC_NODRIVER=1 reconstruct 1 auto auto --set run.generations=1 --set phasing.starts=1
+}
+check "auto without a driver runs" without_driver
+check "and says why it is on the CPU" says auto "on the CPU, since no CUDA device"
+
+# ---- little memory -----------------------------------------------------------------------------
+too_little() {
+    HC_MEM=20M fails 2 1 "of device memory but" "$mtip" reconstruct --set input.file="$frames" \
+        --set run.output="$work/little" --set run.backend=cuda --set particle.diameter=80 --set resolution.limit=16
+}
+check "too little device memory: one message that says how much" too_little
+
+# ---- failing calls -----------------------------------------------------------------------------
+fails_at() { # RANKS VARIABLE N
+    export "$2=$3"
+    fails "$1" 1 "mtip: error:" "$mtip" reconstruct --set input.file="$frames" --set run.output="$work/failing" --force \
+        --set run.backend=cuda --set particle.diameter=80 --set resolution.limit=16 --set run.threads=1
+    code=$?
+    unset "$2"
+    return $code
+}
+for which in "HC_FAIL_CALL 30" "HC_FAIL_ALLOC 12" "HC_FAIL_FFT 3" "HC_FAIL_BLAS 2" "HC_FAIL_LAUNCH 9" "HC_FAIL_SYNC 7" "HC_FAIL_PINNED 3"; do
+    # shellcheck disable=SC2086 # two words
+    check "one message when a call fails: $which" fails_at 2 $which
+done
+exit $status
