@@ -69,8 +69,8 @@ ALL_LDLIBS = $(LIBS) $(LDLIBS)
 
 # ---- sources ---------------------------------------------------------------------------------
 MODULES := cli mtip io nufft core
-# *_cuda.c and *.cu take part only where the CUDA toolkit does.
-module_sources = $(filter-out $(if $(filter 1,$(HAVE_CUDA)),,%_cuda.c),$(wildcard src/$(1)/*.c))
+# *_cuda.c, *_cuda_*.c and *.cu take part only where the CUDA toolkit does.
+module_sources = $(filter-out $(if $(filter 1,$(HAVE_CUDA)),,$(wildcard src/$(1)/*_cuda.c src/$(1)/*_cuda_*.c)),$(wildcard src/$(1)/*.c))
 module_objects = $(patsubst %.c,$(BUILD)/%.o,$(call module_sources,$(1))) \
     $(if $(filter 1,$(HAVE_CUDA)),$(patsubst %.cu,$(BUILD)/%.cu.o,$(wildcard src/$(1)/*.cu)))
 ARCHIVES := $(foreach m,$(MODULES),$(BUILD)/lib$(m).a)
