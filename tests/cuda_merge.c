@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/exact_sum.h"
 #include "mtip/merge_ops.h"
 
 /* The same operations in double precision, but for fused multiply-adds: a few units in the last place of the largest. */
@@ -70,8 +71,9 @@ static void grids_of_the_merge(void **state)
         double *d_kernel = twin_device(&t, kernel, BYTES(n_kernel, kernel));
         double *d_rhs = twin_device(&t, rhs, BYTES(n_rhs, rhs));
         double *d_full = twin_device(&t, full, BYTES(volume, full));
-        assert_ok(merge_ops_cpu.accumulate(t.cpu, kernel, rhs, modes, m));
-        assert_ok(merge_ops_cuda.accumulate(t.cuda, d_kernel, d_rhs, d_modes, m));
+        const double anchors[2] = {exact_anchor(1e3), exact_anchor(8.0)};
+        assert_ok(merge_ops_cpu.accumulate(t.cpu, kernel, rhs, modes, m, anchors));
+        assert_ok(merge_ops_cuda.accumulate(t.cuda, d_kernel, d_rhs, d_modes, m, anchors));
         twin_assert_doubles(&t, d_kernel, kernel, n_kernel, 0.0);
         twin_assert_doubles(&t, d_rhs, rhs, n_rhs, 0.0);
         assert_ok(merge_ops_cpu.unfold(t.cpu, full, rhs, m));

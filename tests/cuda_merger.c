@@ -19,6 +19,7 @@ struct merging {
     double x[3 * N_PIXEL], response[N_PIXEL], model[N_PIXEL];
     double quaternions[4 * N_FRAMES], fluence[N_FRAMES];
     float values[N_FRAMES * N_PIXEL];
+    double magnitude[N_PIXEL]; /* sums of the values over frames */
     double a[MERGE_SETS * VOLUME];
     struct toeplitz_metrics metrics;
 };
@@ -46,6 +47,7 @@ static struct merging *make_merging(const struct backend *backend, int64_t windo
     }
     for (int i = 0; i < N_FRAMES * N_PIXEL; i++) {
         g->values[i] = (float)rng_poisson(&rng, 3.0);
+        g->magnitude[i % N_PIXEL] += (double)g->values[i];
     }
     return g;
 }
@@ -56,6 +58,8 @@ static enum mtip_status hold_frames(struct frames *f, const struct merging *g)
     const struct backend *backend = g->backend;
     f->n_total = f->n = N_FRAMES;
     f->n_pixel = N_PIXEL;
+    f->n_chunks = f->own_chunks = 2;
+    f->magnitude = g->magnitude;
     MTIP_TRY(BACKEND_ALLOC_HOST(backend, &f->host, N_FRAMES * N_PIXEL, "frames"));
     memcpy(f->host, g->values, sizeof g->values);
     if (g->window == 0) {

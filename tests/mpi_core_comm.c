@@ -62,14 +62,14 @@ static void all_ranks_fail_with_the_lowest_failing_one(void **state)
 }
 
 /* Scatter from `root`, check the rows, gather back to `root`, check the whole. */
-static int rows_go_and_come_back(const struct comm *comm, int64_t n_rows, size_t row_bytes,
-                                 int root)
+static int rows_go_and_come_back(const struct comm *comm, int64_t n_rows, int64_t blocks,
+                                 size_t row_bytes, int root)
 {
     enum mtip_status status = MTIP_OK;
     int ok = 1;
     unsigned char *all = NULL, *mine = NULL;
     int64_t begin = 0, count = 0;
-    comm_split(n_rows, comm->size, comm->rank, &begin, &count);
+    comm_split_blocks(n_rows, blocks, comm->size, comm->rank, &begin, &count);
     if (comm->rank == root) {
         MTIP_TRY(MEMORY_ALLOC(&all, n_rows * (int64_t)row_bytes, "all rows"));
         for (int64_t i = 0; i < n_rows * (int64_t)row_bytes; i++) {
@@ -77,14 +77,14 @@ static int rows_go_and_come_back(const struct comm *comm, int64_t n_rows, size_t
         }
     }
     MTIP_TRY(MEMORY_ALLOC(&mine, count * (int64_t)row_bytes, "my rows"));
-    MTIP_TRY(comm_scatter_rows(comm, mine, all, n_rows, row_bytes, root));
+    MTIP_TRY(comm_scatter_rows(comm, mine, all, n_rows, blocks, row_bytes, root));
     for (int64_t i = 0; i < count * (int64_t)row_bytes; i++) {
         ok &= mine[i] == row_byte(begin + i / (int64_t)row_bytes, (size_t)i % row_bytes);
     }
     if (comm->rank == root && n_rows > 0) {
         memset(all, 0, (size_t)n_rows * row_bytes);
     }
-    MTIP_TRY(comm_gather_rows(comm, all, mine, n_rows, row_bytes, root));
+    MTIP_TRY(comm_gather_rows(comm, all, mine, n_rows, blocks, row_bytes, root));
     for (int64_t i = 0; comm->rank == root && i < n_rows * (int64_t)row_bytes; i++) {
         ok &= all[i] == row_byte(i / (int64_t)row_bytes, (size_t)i % row_bytes);
     }
@@ -104,7 +104,8 @@ static void odd_numbers_of_rows_reach_their_owners(void **state)
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         for (size_t b = 0; b < sizeof row_bytes / sizeof row_bytes[0]; b++) {
             for (int root = 0; root < comm->size; root++) {
-                ok &= rows_go_and_come_back(comm, sizes[s], row_bytes[b], root);
+                ok &= rows_go_and_come_back(comm, sizes[s], sizes[s], row_bytes[b], root);
+                ok &= rows_go_and_come_back(comm, sizes[s], (sizes[s] + 2) / 3, row_bytes[b], root);
             }
         }
     }

@@ -83,12 +83,26 @@ enum mtip_status comm_agree(const struct comm *comm, enum mtip_status local)
     return MTIP_ERROR((enum mtip_status)report.status, "%s", report.message);
 }
 
-void comm_split(int64_t n, int parts, int part, int64_t *begin, int64_t *count)
+void comm_split(int64_t n, int64_t parts, int64_t part, int64_t *begin, int64_t *count)
 {
     const int64_t base = n / parts;
     const int64_t extra = n % parts;
     *begin = part * base + (part < extra ? part : extra);
     *count = base + (part < extra ? 1 : 0);
+}
+
+void comm_split_blocks(int64_t n, int64_t blocks, int parts, int part, int64_t *begin,
+                       int64_t *count)
+{
+    int64_t first = 0, own = 0, next = 0, unused = 0;
+    *begin = *count = 0;
+    if (blocks == 0) {
+        return;
+    }
+    comm_split(blocks, parts, part, &first, &own);
+    comm_split(n, blocks, first, begin, &unused);
+    comm_split(n, blocks, first + own, &next, &unused);
+    *count = next - *begin;
 }
 
 int comm_split_owner(int64_t n, int parts, int64_t i)
@@ -189,10 +203,10 @@ enum mtip_status comm_receive(const struct comm *comm, void *data, size_t bytes,
 }
 
 enum mtip_status comm_gather_rows(const struct comm *comm, void *all, const void *mine,
-                                  int64_t n_rows, size_t row_bytes, int root)
+                                  int64_t n_rows, int64_t blocks, size_t row_bytes, int root)
 {
     int64_t begin = 0, count = 0;
-    comm_split(n_rows, comm->size, comm->rank, &begin, &count);
+    comm_split_blocks(n_rows, blocks, comm->size, comm->rank, &begin, &count);
     if (comm->rank != root) {
         return comm_send(comm, mine, (size_t)count * row_bytes, root, COMM_TAG_GATHER);
     }
@@ -202,7 +216,7 @@ enum mtip_status comm_gather_rows(const struct comm *comm, void *all, const void
     enum mtip_status status = MTIP_OK;
     for (int from = 0; from < comm->size && status == MTIP_OK; from++) {
         if (from != root) {
-            comm_split(n_rows, comm->size, from, &begin, &count);
+            comm_split_blocks(n_rows, blocks, comm->size, from, &begin, &count);
             status = comm_receive(comm, (char *)all + (size_t)begin * row_bytes,
                                   (size_t)count * row_bytes, from, COMM_TAG_GATHER);
         }
@@ -211,10 +225,10 @@ enum mtip_status comm_gather_rows(const struct comm *comm, void *all, const void
 }
 
 enum mtip_status comm_scatter_rows(const struct comm *comm, void *mine, const void *all,
-                                   int64_t n_rows, size_t row_bytes, int root)
+                                   int64_t n_rows, int64_t blocks, size_t row_bytes, int root)
 {
     int64_t begin = 0, count = 0;
-    comm_split(n_rows, comm->size, comm->rank, &begin, &count);
+    comm_split_blocks(n_rows, blocks, comm->size, comm->rank, &begin, &count);
     if (comm->rank != root) {
         return comm_receive(comm, mine, (size_t)count * row_bytes, root, COMM_TAG_GATHER);
     }
@@ -224,7 +238,7 @@ enum mtip_status comm_scatter_rows(const struct comm *comm, void *mine, const vo
     enum mtip_status status = MTIP_OK;
     for (int to = 0; to < comm->size && status == MTIP_OK; to++) {
         if (to != root) {
-            comm_split(n_rows, comm->size, to, &begin, &count);
+            comm_split_blocks(n_rows, blocks, comm->size, to, &begin, &count);
             status = comm_send(comm, (const char *)all + (size_t)begin * row_bytes,
                                (size_t)count * row_bytes, to, COMM_TAG_GATHER);
         }

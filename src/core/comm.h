@@ -39,10 +39,16 @@ enum mtip_status comm_agree(const struct comm *comm, enum mtip_status local) MTI
 
 /* Block split: part `part` of `parts` of n items is [*begin, *begin + *count). Sizes differ by at
  * most one, the larger parts come first, n < parts gives empty parts. Pure. */
-void comm_split(int64_t n, int parts, int part, int64_t *begin, int64_t *count);
+void comm_split(int64_t n, int64_t parts, int64_t part, int64_t *begin, int64_t *count);
 
 /* The part that holds item i under comm_split. Pure. */
 int comm_split_owner(int64_t n, int parts, int64_t i);
+
+/* Split by whole blocks: n items lie in `blocks` blocks (comm_split of n), and part `part` of `parts` gets the blocks
+ * that comm_split of `blocks` gives it: the items [*begin, *begin + *count). With blocks = n this is comm_split.
+ * blocks <= n, 0 only for n = 0. Pure. */
+void comm_split_blocks(int64_t n, int64_t blocks, int parts, int part, int64_t *begin,
+                       int64_t *count);
 
 /* Copies `bytes` bytes at `data` from rank `root` to all. Collective. */
 enum mtip_status comm_broadcast(const struct comm *comm, void *data, size_t bytes,
@@ -66,14 +72,16 @@ enum mtip_status comm_receive(const struct comm *comm, void *data, size_t bytes,
                               enum comm_tag tag) MTIP_NODISCARD;
 
 /* Gathers the block-split rows of an array on `root`: `mine` holds this rank's rows of
- * comm_split(n_rows, size, rank), `all` (root only, else NULL) receives [n_rows][row_bytes].
+ * comm_split_blocks(n_rows, blocks, size, rank), `all` (root only, else NULL) receives [n_rows][row_bytes].
  * `mine` may be NULL where this rank has no row. Collective. */
 enum mtip_status comm_gather_rows(const struct comm *comm, void *all, const void *mine,
-                                  int64_t n_rows, size_t row_bytes, int root) MTIP_NODISCARD;
+                                  int64_t n_rows, int64_t blocks, size_t row_bytes,
+                                  int root) MTIP_NODISCARD;
 
 /* The inverse of comm_gather_rows: root's [n_rows][row_bytes] go to their owners. Collective. */
 enum mtip_status comm_scatter_rows(const struct comm *comm, void *mine, const void *all,
-                                   int64_t n_rows, size_t row_bytes, int root) MTIP_NODISCARD;
+                                   int64_t n_rows, int64_t blocks, size_t row_bytes,
+                                   int root) MTIP_NODISCARD;
 
 /* Ring exchange: starts sending `bytes` bytes of `send` to the next rank and receiving as many into `receive`
  * from the previous; comm_ring_end waits. With one rank the data is copied. Buffers must stay

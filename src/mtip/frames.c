@@ -1,12 +1,41 @@
 /* frames.c - reading and scattering of frames. */
 #include "mtip/frames.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "core/exact_sum.h"
 #include "core/memory.h"
 
 /* Bytes of raw frames read at a time: large enough for the file system, small beside the data. */
 #define CHUNK_BYTES ((int64_t)64 << 20)
+
+/* Points of a chunk: one NUFFT of so many costs little more than its share of a larger one. */
+#define CHUNK_POINTS ((int64_t)1 << 20)
+
+int64_t frames_chunk_count(int64_t n_total, int64_t n_pixel, int ranks)
+{
+    const int64_t whole = CHUNK_POINTS / n_pixel > 0 ? CHUNK_POINTS / n_pixel : 1;
+    int64_t n = (n_total + whole - 1) / whole;
+    n = n < FRAMES_LEAST_CHUNKS ? FRAMES_LEAST_CHUNKS : n;
+    n = n < ranks ? ranks : n;
+    return n < n_total ? n : n_total;
+}
+
+void frames_split(struct frames *frames, int64_t n_total, int64_t n_pixel, int ranks, int rank)
+{
+    frames->n_total = n_total;
+    frames->n_pixel = n_pixel;
+    frames->n_chunks = frames_chunk_count(n_total, n_pixel, ranks);
+    comm_split(frames->n_chunks, ranks, rank, &frames->first_chunk, &frames->own_chunks);
+    comm_split_blocks(n_total, frames->n_chunks, ranks, rank, &frames->first, &frames->n);
+}
+
+int64_t frames_half_chunk(const struct frames *frames)
+{
+    const int64_t longest = (frames->n_total + frames->n_chunks - 1) / frames->n_chunks;
+    return (longest + 1) / 2;
+}
 
 /* Raw frames [count][detector pixels] to used pixels [count][P], background taken off. */
 static void gather_pixels(float *out, const float *raw, int64_t count, int64_t n_raw,
@@ -73,7 +102,7 @@ static enum mtip_status deal_frames(struct frames *frames, const struct comm *co
     enum mtip_status status = MTIP_OK;
     for (int owner = 0; owner < comm->size; owner++) {
         int64_t begin = 0, count = 0;
-        comm_split(frames->n_total, comm->size, owner, &begin, &count);
+        comm_split_blocks(frames->n_total, frames->n_chunks, comm->size, owner, &begin, &count);
         for (int64_t done = 0; done < count; done += step) {
             const int64_t now = count - done < step ? count - done : step;
             if (comm->rank == 0) {
@@ -118,6 +147,28 @@ cleanup:
     return status;
 }
 
+/* Largest magnitude, and each pixel's sum of magnitudes: bounds of what is summed over frames later. */
+static enum mtip_status find_magnitudes(struct frames *frames, const struct comm *comm)
+{
+    enum mtip_status status = MTIP_OK;
+    const int64_t n_values = frames->n * frames->n_pixel;
+    MTIP_TRY(comm_agree(comm, MEMORY_ALLOC(&frames->magnitude, frames->n_pixel, "pixel sums")));
+    for (int64_t i = 0; i < n_values; i++) {
+        frames->largest = fmax(frames->largest, fabs((double)frames->host[i]));
+    }
+    MTIP_TRY(comm_allreduce_max(comm, &frames->largest, 1));
+    const double anchor = exact_anchor(frames->largest * (double)frames->n_total);
+    for (int64_t f = 0; f < frames->n; f++) {
+        const float *d = frames->host + f * frames->n_pixel;
+        for (int64_t p = 0; p < frames->n_pixel; p++) {
+            frames->magnitude[p] += exact_round(fabs((double)d[p]), anchor);
+        }
+    }
+    MTIP_TRY(comm_allreduce_sum(comm, frames->magnitude, frames->n_pixel));
+cleanup:
+    return status;
+}
+
 enum mtip_status frames_load(struct frames *frames, const struct comm *comm,
                              const struct backend *backend, const struct dataset *dataset,
                              const struct geometry *geometry, int64_t n_total, int64_t window,
@@ -128,9 +179,7 @@ enum mtip_status frames_load(struct frames *frames, const struct comm *comm,
     int64_t step = 1;
 
     memset(frames, 0, sizeof *frames);
-    frames->n_total = n_total;
-    frames->n_pixel = geometry->n_pixel;
-    comm_split(n_total, comm->size, comm->rank, &frames->first, &frames->n);
+    frames_split(frames, n_total, geometry->n_pixel, comm->size, comm->rank);
     status = allocate(frames, backend, window);
     if (status == MTIP_OK && comm->rank == 0) {
         const int64_t n_raw = dataset_detector(dataset)->n_pixel;
@@ -149,6 +198,7 @@ enum mtip_status frames_load(struct frames *frames, const struct comm *comm,
                                 (size_t)(frames->n * frames->n_pixel) * sizeof *frames->data);
     }
     MTIP_TRY(comm_agree(comm, status));
+    MTIP_TRY(find_magnitudes(frames, comm));
 
 cleanup:
     memory_free(&raw);
@@ -170,6 +220,7 @@ void frames_release(struct frames *frames, const struct backend *backend)
         memory_free(&frames->host);
     }
     backend_free(backend, &frames->data);
+    memory_free(&frames->magnitude);
     memset(frames, 0, sizeof *frames);
 }
 

@@ -1,6 +1,10 @@
 /* frames.h - the photon frames of this rank.
  *
- *   N  frames of the run, n of them on this rank (comm_split by index), P used pixels (geometry.h)
+ *   N  frames of the run, n of them on this rank, P used pixels (geometry.h)
+ *
+ * The frames lie in chunks of consecutive frames that depend on the data alone, and every rank owns whole chunks
+ * (comm_split_blocks). What is summed over frames is summed chunk by chunk, and the chunks' sums are added exactly
+ * (core/exact_sum.h): so no sum depends on the number of ranks.
  */
 #ifndef MTIP_MTIP_FRAMES_H
 #define MTIP_MTIP_FRAMES_H
@@ -27,15 +31,30 @@ struct frames_stream {
 };
 
 struct frames {
-    int64_t n_total; /* N */
-    int64_t first;   /* index of this rank's first frame */
-    int64_t n;       /* frames of this rank */
-    int64_t n_pixel; /* P, also the leading dimension of data */
-    float *data;     /* owned, backend memory, [n][P] photons less background, sorted pixels; NULL
+    int64_t n_total;                 /* N */
+    int64_t first;                   /* index of this rank's first frame */
+    int64_t n;                       /* frames of this rank */
+    int64_t n_chunks;                /* of all frames */
+    int64_t first_chunk, own_chunks; /* this rank's */
+    int64_t n_pixel;                 /* P, also the leading dimension of data */
+    float *data; /* owned, backend memory, [n][P] photons less background, sorted pixels; NULL
                         where they are streamed */
-    float *host;     /* owned, host memory, the same values (on the CPU: the same memory) */
+    float *host; /* owned, host memory, the same values (on the CPU: the same memory) */
     struct frames_stream *stream; /* owned, NULL where all frames are in backend memory */
+    double largest;               /* greatest magnitude of a value, of all ranks' */
+    double *magnitude;            /* owned [P]: sum of a pixel's magnitudes over all N frames */
 };
+
+/* Chunks into which N frames of P pixels are cut for a run of `ranks`: a million points each, at least
+ * FRAMES_LEAST_CHUNKS of them. Where there are more ranks than that, as many as ranks. */
+#define FRAMES_LEAST_CHUNKS 12
+int64_t frames_chunk_count(int64_t n_total, int64_t n_pixel, int ranks);
+
+/* Sets n_total, n_pixel, the chunks, first and n, of a rank of `ranks`. */
+void frames_split(struct frames *frames, int64_t n_total, int64_t n_pixel, int ranks, int rank);
+
+/* Most frames of one half set in a chunk. */
+int64_t frames_half_chunk(const struct frames *frames);
 
 /* Reads frames 0 .. N-1 of `dataset` on rank 0, chunk by chunk, and hands each to its owner, so that no rank
  * ever holds them all; the mean background is taken off. `dataset` is NULL on the other ranks;

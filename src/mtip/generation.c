@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/exact_sum.h"
 #include "core/memory.h"
 #include "core/rng.h"
 #include "mtip/merge_ops.h"
@@ -41,14 +42,6 @@ static int64_t references_at(const struct config_orientation *orientation, doubl
     return n > orientation->references_min ? n : orientation->references_min;
 }
 
-static double mean_over_ranks(const struct comm *comm, double sum, double count,
-                              enum mtip_status *status)
-{
-    double pair[2] = {sum, count};
-    *status = comm_allreduce_sum(comm, pair, 2);
-    return pair[1] > 0.0 ? pair[0] / pair[1] : 0.0;
-}
-
 /* Makes the mean fluence of the frames in use 1 and takes the factor into A, so that the two stay consistent. */
 static enum mtip_status normalise_fluence(struct reconstruction *r)
 {
@@ -56,20 +49,22 @@ static enum mtip_status normalise_fluence(struct reconstruction *r)
     const int64_t m = r->geometry.grid_size;
     double sum = 0.0, count = 0.0;
     for (int64_t f = 0; f < r->frames.n; f++) {
-        sum += r->fluence[f];
         count += r->fluence[f] > 0.0 ? 1.0 : 0.0;
     }
-    const double mean = mean_over_ranks(r->comm, sum, count, &status);
-    if (status == MTIP_OK && !(mean > 0.0)) {
-        status = MTIP_ERROR(MTIP_ERR_DATA, "%s: every frame is blank in the used pixels",
-                            r->config->input.file);
+    MTIP_TRY(exact_sum(r->comm, &sum, r->fluence, r->frames.n));
+    MTIP_TRY(comm_allreduce_sum(r->comm, &count, 1));
+    if (!(sum > 0.0)) {
+        MTIP_FAIL(MTIP_ERR_DATA, "%s: every frame is blank in the used pixels",
+                  r->config->input.file);
     }
-    for (int64_t f = 0; f < r->frames.n && status == MTIP_OK; f++) {
+    const double mean = sum / count;
+    for (int64_t f = 0; f < r->frames.n; f++) {
         r->fluence[f] /= mean;
     }
-    for (int64_t i = 0; i < m * m * m && status == MTIP_OK; i++) {
+    for (int64_t i = 0; i < m * m * m; i++) {
         r->a[i] *= mean;
     }
+cleanup:
     return status;
 }
 
@@ -158,7 +153,7 @@ static int compare_doubles(const void *a, const void *b)
 static enum mtip_status orientation_metrics(struct reconstruction *r,
                                             struct generation_metrics *metrics)
 {
-    enum mtip_status status = MTIP_OK, status_mean = MTIP_OK;
+    enum mtip_status status = MTIP_OK;
     const int64_t n = r->frames.n, n_total = r->frames.n_total;
     const double spacing = orient_spacing(metrics->n_references);
     double *turn = NULL, *all = NULL;
@@ -172,15 +167,14 @@ static enum mtip_status orientation_metrics(struct reconstruction *r,
     for (int64_t f = 0; f < n; f++) {
         turn[f] = orient_turn(r->previous + 4 * f, r->quaternions + 4 * f);
         moved += turn[f] > spacing ? 1.0 : 0.0;
-        score += r->score[f];
-        photons += r->totals[f];
     }
-    MTIP_TRY(comm_gather_rows(r->comm, all, turn, n_total, sizeof *turn, 0));
-    metrics->moved_fraction = mean_over_ranks(r->comm, moved, (double)n, &status_mean);
-    MTIP_TRY(status_mean);
+    MTIP_TRY(comm_gather_rows(r->comm, all, turn, n_total, r->frames.n_chunks, sizeof *turn, 0));
+    MTIP_TRY(comm_allreduce_sum(r->comm, &moved, 1));
+    metrics->moved_fraction = moved / (double)n_total;
     r->moved = metrics->moved_fraction;
-    metrics->log_likelihood = mean_over_ranks(r->comm, score, photons, &status_mean);
-    MTIP_TRY(status_mean);
+    MTIP_TRY(exact_sum(r->comm, &score, r->score, n));
+    MTIP_TRY(exact_sum(r->comm, &photons, r->totals, n));
+    metrics->log_likelihood = photons > 0.0 ? score / photons : 0.0;
     if (r->comm->rank == 0) {
         qsort(all, (size_t)n_total, sizeof *all, compare_doubles);
         metrics->median_turn_deg = 0.5 * (all[(n_total - 1) / 2] + all[n_total / 2]) * 180.0 / PI;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/exact_sum.h"
 #include "mtip/merge_ops.h"
 #include "mtip/orient.h"
 #include "mtip/slice_ops.h"
@@ -38,6 +39,7 @@ struct merger {
     double *response;      /* backend, [P] */
     double *scale;         /* backend, [P] */
     double *scale_host;    /* [P] */
+    double anchors[2];     /* of the kernel's and of the right-hand side's terms */
     double *fluence;       /* backend, [n] */
     double *matrices;      /* backend, [max_frames][9] */
     double *matrices_host; /* [max_frames][9] */
@@ -214,7 +216,8 @@ static enum mtip_status add_batch(struct merger *g, const double *quaternions, i
                                g->fluence + first, g->response, g->scale, n_use));
     MTIP_TRY(nufft_plan_set_points(g->plan, count * n_use, g->x, g->y, g->z, 0, NULL, NULL, NULL));
     MTIP_TRY(nufft_plan_execute(g->plan, g->strengths, g->modes));
-    MTIP_TRY(g->ops->accumulate(backend, g->sums, g->sums + kernel_count(m), g->modes, m));
+    MTIP_TRY(
+        g->ops->accumulate(backend, g->sums, g->sums + kernel_count(m), g->modes, m, g->anchors));
     /* the lists on the host are filled again for the next batch */
     MTIP_TRY(backend_synchronize(backend));
 cleanup:
@@ -228,15 +231,19 @@ static enum mtip_status sum_half(struct merger *g, double *sums_host, int half,
     enum mtip_status status = MTIP_OK;
     const int64_t m = g->geometry->grid_size;
     const size_t bytes = (size_t)(kernel_count(m) + rhs_count(m)) * sizeof *g->sums;
-    int64_t count = 0;
+    const struct frames *frames = g->frames;
     MTIP_TRY(backend_zero(g->backend, g->sums, bytes));
-    for (int64_t i = 0; i < g->frames->n; i++) {
-        if (frames_half(g->frames->first + i) == half) {
-            g->index_host[count++] = i;
-        }
-        if (count == g->max_frames || (count > 0 && i == g->frames->n - 1)) {
-            MTIP_TRY(add_batch(g, quaternions, count, n_use));
-            count = 0;
+    for (int64_t chunk = 0; chunk < frames->own_chunks; chunk++) {
+        int64_t begin = 0, n = 0, count = 0;
+        comm_split(frames->n_total, frames->n_chunks, frames->first_chunk + chunk, &begin, &n);
+        for (int64_t i = begin; i < begin + n; i++) {
+            if (frames_half(i) == half) {
+                g->index_host[count++] = i - frames->first;
+            }
+            if (count == g->max_frames || (count > 0 && i == begin + n - 1)) {
+                MTIP_TRY(add_batch(g, quaternions, count, n_use));
+                count = 0;
+            }
         }
     }
     MTIP_TRY(backend_download(g->backend, sums_host, g->sums, bytes));
@@ -250,9 +257,18 @@ static enum mtip_status sum_frames(struct merger *g, const double *quaternions,
     enum mtip_status status = MTIP_OK;
     const int64_t n_pixel = g->geometry->n_pixel, m = g->geometry->grid_size;
     const int64_t n_sums = kernel_count(m) + rhs_count(m);
+    double weights = 0.0, data = 0.0;
     for (int64_t p = 0; p < n_pixel; p++) {
         g->scale_host[p] = 1.0 / model[p];
     }
+    for (int64_t p = 0; p < n_use; p++) {
+        weights += g->geometry->response[p] * g->scale_host[p];
+        data += g->frames->magnitude[p] * g->scale_host[p];
+    }
+    /* No mode exceeds the sum of its strengths' magnitudes by more than the transform's error; the mean fluence of the
+     * frames in use is 1. */
+    g->anchors[0] = exact_anchor(2.0 * weights * (double)g->frames->n_total);
+    g->anchors[1] = exact_anchor(2.0 * data);
     MTIP_TRY(
         backend_upload(g->backend, g->scale, g->scale_host, (size_t)n_pixel * sizeof *g->scale));
     MTIP_TRY(

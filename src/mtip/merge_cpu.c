@@ -2,6 +2,7 @@
  * number of threads changes no bit. */
 #include <string.h>
 
+#include "core/exact_sum.h"
 #include "mtip/merge_ops.h"
 
 /* Numbers of one partial sum of a dot product. */
@@ -39,20 +40,20 @@ static enum mtip_status strengths_cpu(const struct backend *backend, double *out
 }
 
 static enum mtip_status accumulate_cpu(const struct backend *backend, double *kernel, double *rhs,
-                                       const double *modes, int64_t m)
+                                       const double *modes, int64_t m, const double anchors[2])
 {
     const int64_t l = 2 * m - 1, half = (m + 1) / 2;
     const double *second = modes + 2 * l * l * m;
 #pragma omp parallel for num_threads(backend->n_threads) schedule(static)
     for (int64_t i = 0; i < l * l * m; i++) {
-        kernel[i] += modes[2 * i];
+        kernel[i] += exact_round(modes[2 * i], anchors[0]);
     }
 #pragma omp parallel for num_threads(backend->n_threads) schedule(static)
     for (int64_t z = 0; z < m; z++) {
         for (int64_t y = 0; y < m; y++) {
             const int64_t row = position(frequency(z, m), l) * l + position(frequency(y, m), l);
             for (int64_t x = 0; x < half; x++) {
-                rhs[(z * m + y) * half + x] += second[2 * (row * m + x)];
+                rhs[(z * m + y) * half + x] += exact_round(second[2 * (row * m + x)], anchors[1]);
             }
         }
     }

@@ -18,11 +18,12 @@ cleanup:
 }
 
 static enum mtip_status accumulate_cuda(const struct backend *backend, double *kernel, double *rhs,
-                                        const double *modes, int64_t m)
+                                        const double *modes, int64_t m, const double anchors[2])
 {
     enum mtip_status status = MTIP_OK;
     MTIP_TRY(backend_cuda_enter(backend));
-    CUDA_TRY(merge_accumulate_launch(kernel, rhs, modes, m, backend_cuda_stream(backend)));
+    CUDA_TRY(merge_accumulate_launch(kernel, rhs, modes, m, anchors[0], anchors[1],
+                                     backend_cuda_stream(backend)));
 cleanup:
     return status;
 }

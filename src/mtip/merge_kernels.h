@@ -14,7 +14,7 @@ cudaError_t merge_strengths_launch(double *out, const float *frames, int64_t ld,
                                    const double *response, const double *scale, int64_t n_use,
                                    cudaStream_t stream);
 cudaError_t merge_accumulate_launch(double *kernel, double *rhs, const double *modes, int64_t m,
-                                    cudaStream_t stream);
+                                    double kernel_anchor, double rhs_anchor, cudaStream_t stream);
 cudaError_t merge_expand_launch(double *circulant, const double *kernel, int64_t m, int64_t n,
                                 cudaStream_t stream);
 cudaError_t merge_unfold_launch(double *full, const double *half, int64_t m, cudaStream_t stream);

@@ -25,10 +25,10 @@ struct merge_ops {
                                   const double *fluence, const double *response,
                                   const double *scale, int64_t n_use);
 
-    /* kernel[L][L][M] += Re modes[0], rhs[M][M][(M+1)/2] += Re modes[1] at |k| <= (M-1)/2;
-     * modes complex [2][L][L][M]. */
+    /* kernel[L][L][M] += Re modes[0], rhs[M][M][(M+1)/2] += Re modes[1] at |k| <= (M-1)/2, each term rounded to the
+     * quantum of its anchor (core/exact_sum.h); modes complex [2][L][L][M]. */
     enum mtip_status (*accumulate)(const struct backend *backend, double *kernel, double *rhs,
-                                   const double *modes, int64_t m);
+                                   const double *modes, int64_t m, const double anchors[2]);
 
     /* circulant[n][n][n] from the half grid kernel[L][L][M]; zero at lags out of reach. */
     enum mtip_status (*expand)(const struct backend *backend, double *circulant,

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "core/exact_sum.h"
 #include "core/memory.h"
 #include "mtip/orient.h"
 
@@ -40,22 +41,24 @@ enum mtip_status model_from_frames(double *model, const struct comm *comm,
 {
     enum mtip_status status = MTIP_OK;
     const int64_t n_pixel = geometry->n_pixel;
-    double *sum = NULL; /* [P] of photons, and last the sum of fluences */
+    const double anchor = exact_anchor(frames->largest * (double)frames->n_total);
+    double *sum = NULL; /* [P] of photons */
+    double total = 0.0; /* of fluences */
 
-    MTIP_TRY(comm_agree(comm, MEMORY_ALLOC(&sum, n_pixel + 1, "isotropic model")));
+    MTIP_TRY(comm_agree(comm, MEMORY_ALLOC(&sum, n_pixel, "isotropic model")));
+    MTIP_TRY(exact_sum(comm, &total, fluence, frames->n));
     for (int64_t f = 0; f < frames->n; f++) {
         if (!(fluence[f] > 0.0)) {
             continue;
         }
         const float *d = frames->host + f * n_pixel;
         for (int64_t p = 0; p < n_pixel; p++) {
-            sum[p] += (double)d[p];
+            sum[p] += exact_round((double)d[p], anchor);
         }
-        sum[n_pixel] += fluence[f];
     }
-    MTIP_TRY(comm_allreduce_sum(comm, sum, n_pixel + 1));
+    MTIP_TRY(comm_allreduce_sum(comm, sum, n_pixel));
     for (int64_t p = 0; p < n_pixel; p++) {
-        sum[p] /= geometry->response[p] * fmax(sum[n_pixel], 1e-300);
+        sum[p] /= geometry->response[p] * fmax(total, 1e-300);
     }
     if (!(smooth_and_floor(model, sum, n_pixel, floor) > 0.0)) {
         MTIP_FAIL(MTIP_ERR_DATA, "no frame has a photon in the used pixels: there is nothing to "

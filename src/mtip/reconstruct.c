@@ -225,10 +225,11 @@ static enum mtip_status gather_frames(struct reconstruction *r, struct result *r
     for (int64_t f = 0; f < r->frames.n; f++) {
         r->score[f] /= fmax(r->totals[f], 1.0);
     }
-    MTIP_TRY(comm_gather_rows(comm, result->orientations, r->quaternions, n,
+    const int64_t chunks = r->frames.n_chunks;
+    MTIP_TRY(comm_gather_rows(comm, result->orientations, r->quaternions, n, chunks,
                               4 * sizeof *r->quaternions, 0));
-    MTIP_TRY(comm_gather_rows(comm, result->fluence, r->fluence, n, sizeof *r->fluence, 0));
-    MTIP_TRY(comm_gather_rows(comm, result->score, r->score, n, sizeof *r->score, 0));
+    MTIP_TRY(comm_gather_rows(comm, result->fluence, r->fluence, n, chunks, sizeof *r->fluence, 0));
+    MTIP_TRY(comm_gather_rows(comm, result->score, r->score, n, chunks, sizeof *r->score, 0));
     for (int64_t f = 0; f < result->n_frames; f++) {
         result->half[f] = frames_half(f);
     }
@@ -256,7 +257,9 @@ static enum mtip_status show_frames(struct reconstruction *r, struct result *res
     enum mtip_status status = MTIP_OK;
     const int64_t ny = r->geometry.panel_ny, nx = r->geometry.panel_nx;
     const int64_t n_pixel = r->geometry.n_pixel, n_picture = ny * nx;
-    const int64_t n = r->frames.n < N_SHOWN ? r->frames.n : N_SHOWN;
+    int64_t begin = 0, n_chunk = 0; /* the first chunk is rank 0's, whatever the number of ranks */
+    comm_split(r->frames.n_total, r->frames.n_chunks, 0, &begin, &n_chunk);
+    const int64_t n = n_chunk < N_SHOWN ? n_chunk : N_SHOWN;
     void *device = NULL, *host = NULL;
     double *slice = NULL;
     const size_t item = slicer_item_size(r->precision);
@@ -269,7 +272,7 @@ static enum mtip_status show_frames(struct reconstruction *r, struct result *res
     MTIP_TRY(MEMORY_ALLOC(&slice, n_pixel, "slice"));
     MTIP_TRY(slicer_set_autocorrelation(r->slicer, r->a));
     for (int64_t i = 0; i < n; i++) {
-        const int64_t f = i * r->frames.n / n;
+        const int64_t f = i * n_chunk / n;
         MTIP_TRY(slicer_intensities(r->slicer, device, r->quaternions + 4 * f, 1, n_pixel));
         MTIP_TRY(backend_download(r->backend, host, device, (size_t)n_pixel * item));
         for (int64_t p = 0; p < n_pixel; p++) {

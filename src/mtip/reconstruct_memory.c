@@ -27,11 +27,11 @@ static int64_t smaller(int64_t a, int64_t b)
 }
 
 /* Sets the batches that follow from the number of points. */
-static void set_batches(struct reconstruction *r, int64_t n_frames, int64_t points)
+static void set_batches(struct reconstruction *r, const struct frames *mine, int64_t points)
 {
     const int64_t fit = points / r->geometry.n_pixel;
     r->max_rotations = larger(fit, search_least_rotations(r->config->orientation.refine_trials));
-    r->merge_frames = larger(1, smaller(2 * fit, n_frames));
+    r->merge_frames = larger(1, smaller(2 * fit, frames_half_chunk(mine)));
 }
 
 /* Frames that a window must hold: those of a batch of trials, and of a merging batch, which takes every other one. */
@@ -81,7 +81,7 @@ static enum mtip_status try_batches(struct memory_plan *plan, size_t *need,
 {
     enum mtip_status status = MTIP_OK;
     const int on_device = r->backend->kind != BACKEND_CPU;
-    set_batches(r, mine->n, points);
+    set_batches(r, mine, points);
     r->window = 0;
     MTIP_TRY(make_plan(plan, r, mine));
     *need = memory_plan_total(plan, on_device);
@@ -128,12 +128,12 @@ enum mtip_status reconstruct_fit_memory(struct reconstruction *r, int64_t n_fram
 {
     enum mtip_status status = MTIP_OK;
     struct memory_plan plan = {.n_items = 0};
-    struct frames mine = {.n_total = n_frames, .n_pixel = r->geometry.n_pixel};
+    struct frames mine = {.n = 0};
     size_t free_bytes = 0, total_bytes = 0, need = 0;
     int64_t points = r->backend->kind == BACKEND_CPU ? BATCH_POINTS_CPU : BATCH_POINTS_CUDA;
     char text[2][32];
 
-    comm_split(n_frames, r->comm->size, r->comm->rank, &mine.first, &mine.n);
+    frames_split(&mine, n_frames, r->geometry.n_pixel, r->comm->size, r->comm->rank);
     status = backend_memory(r->backend, &free_bytes, &total_bytes);
     const double allowed = r->config->run.memory * (double)((size_t)1 << 30);
     if (allowed > 0.0 && (free_bytes == 0 || allowed < (double)free_bytes)) {
