@@ -3,6 +3,7 @@
 # what happens without a device, with little memory and when calls fail.
 #
 # MTIP names a program built on the host-CUDA layer (make hostcuda-program); 200 frames of 24 x 24 pixels.
+# MTIP_TEST_SHORT=1, for make check: 3 ranks only, and two of the failing calls.
 set -u
 . tests/lib_e2e.sh
 . scripts/python.sh
@@ -35,8 +36,12 @@ on_devices() { # DEVICES MEMORY RANKS FOLDER OPTIONS...
 }
 LIMIT=${LIMIT:-100}
 check "CPU, 1 rank" reconstruct 1 cpu cpu
-check "CUDA, 1 rank, 1 device" on_devices 1 8G 1 cuda1
-check "CUDA, 2 ranks, 4 devices" on_devices 4 8G 2 cuda2
+folders=cuda3
+if [ -z "${MTIP_TEST_SHORT:-}" ]; then
+    folders="cuda1 cuda2 cuda3"
+    check "CUDA, 1 rank, 1 device" on_devices 1 8G 1 cuda1
+    check "CUDA, 2 ranks, 4 devices" on_devices 4 8G 2 cuda2
+fi
 check "CUDA, 3 ranks, 2 devices" on_devices 2 8G 3 cuda3
 
 # ---- the same result -------------------------------------------------------------------------
@@ -46,7 +51,7 @@ same_density() { # FOLDER: FSC with the CPU's of 0.99 in every shell
     least=$(tr -d '\n ' <"$work/compare.json" | sed 's/.*"fsc":\[\([^]]*\)\].*/\1/' | tr ',' '\n' | sort -g | head -1)
     at_least "$least" 0.99
 }
-for folder in cuda1 cuda2 cuda3; do
+for folder in $folders; do
     check "density of the CPU: $folder" same_density "$folder"
 done
 if python=$(python_with_libraries); then
@@ -60,7 +65,7 @@ same = np.mean(angle < 0.1)
 print(f"{100 * same:.2f} % of {len(a)} frames have the same orientation, largest angle {angle.max():.3g}")
 sys.exit(not same > 0.99)
 END
-    for folder in cuda1 cuda2 cuda3; do
+    for folder in $folders; do
         check "orientations of the CPU: $folder" "$python" "$work/same.py" "$work/cpu/result.h5" "$work/$folder/result.h5"
     done
 else
@@ -72,12 +77,12 @@ says() { # FOLDER WORD
     cat "$work/$1/log.txt"
     grep -qF -e "$2" "$work/$1/log.txt"
 }
-check "the log names the device" says cuda1 "device 0"
+check "the log names the device" says cuda3 "device 0"
 no_driver() {
     HC_NODRIVER=1 fails "$1" 1 "no CUDA device" "$mtip" reconstruct --set input.file="$frames" \
         --set run.output="$work/none" --set run.backend=cuda
 }
-check "cuda without a driver: one message, 1 rank" no_driver 1
+[ -n "${MTIP_TEST_SHORT:-}" ] || check "cuda without a driver: one message, 1 rank" no_driver 1
 check "cuda without a driver: one message, 3 ranks" no_driver 3
 without_driver() {
     HC_NODRIVER=1 reconstruct 1 auto auto --set run.generations=1 --set phasing.starts=1
@@ -101,8 +106,14 @@ fails_at() { # RANKS VARIABLE N
     unset "$2"
     return $code
 }
-for which in "HC_FAIL_CALL 30" "HC_FAIL_ALLOC 12" "HC_FAIL_FFT 3" "HC_FAIL_BLAS 2" "HC_FAIL_LAUNCH 9" "HC_FAIL_SYNC 7" "HC_FAIL_PINNED 3"; do
-    # shellcheck disable=SC2086 # two words
-    check "one message when a call fails: $which" fails_at 2 $which
-done
+fails_at_all() { # "VARIABLE N"...
+    for which in "$@"; do
+        # shellcheck disable=SC2086 # two words
+        check "one message when a call fails: $which" fails_at 2 $which
+    done
+}
+fails_at_all "HC_FAIL_FFT 3" "HC_FAIL_LAUNCH 9"
+[ -n "${MTIP_TEST_SHORT:-}" ] ||
+    fails_at_all "HC_FAIL_CALL 30" "HC_FAIL_CALL 200" "HC_FAIL_CALL 1000" "HC_FAIL_ALLOC 12" "HC_FAIL_BLAS 2" \
+        "HC_FAIL_SYNC 7" "HC_FAIL_PINNED 3" "HC_FAIL_COPY 20" "HC_FAIL_STREAM 1" "HC_FAIL_EVENT 1" "HC_FAIL_DEVICE 1"
 exit $status
