@@ -34,7 +34,12 @@ done
     check "misspelt key in an option" fails 2 2 particle.diameter "$mtip" $(reconstruct "$frames") --set particle.diametre=70
     check "wrong type in an option" fails 2 2 particle.diameter "$mtip" $(reconstruct "$frames") --set particle.diameter=big
     check "value out of range" fails 2 2 run.generations "$mtip" $(reconstruct "$frames") --set run.generations=0
-    check "missing configuration" fails 2 2 none.cfg "$mtip" reconstruct "$work/none.cfg" --set run.output="$out"
+    leaves_nothing() {
+    "$mtip" reconstruct --set run.output="$work/nothing" ; "$mtip" reconstruct --set run.output="$work/nothing" --set input.file="$work/none.h5"
+    [ ! -e "$work/nothing" ]
+}
+check "no folder is made without input" leaves_nothing
+check "missing configuration" fails 2 2 none.cfg "$mtip" reconstruct "$work/none.cfg" --set run.output="$out"
     check "unknown option" fails 2 2 --frobnicate "$mtip" reconstruct --frobnicate
     check "unknown command" fails 0 2 recontruct "$mtip" recontruct
 }

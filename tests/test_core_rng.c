@@ -183,6 +183,7 @@ static void poisson_of_no_mean_is_zero(void **state)
     assert_int_equal(rng_poisson(&rng, 0.0), 0);
     assert_int_equal(rng_poisson(&rng, -3.0), 0);
     assert_int_equal(rng_poisson(&rng, (double)NAN), 0);
+    assert_close((double)rng_poisson(&rng, (double)INFINITY), 1e15, 1e9);
 }
 
 static void quaternions_are_uniform_rotations(void **state)

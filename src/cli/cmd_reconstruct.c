@@ -112,6 +112,13 @@ static enum mtip_status prepare_output(const struct config *config, int force, s
 {
     enum mtip_status status = MTIP_OK;
     char path[CONFIG_TEXT_SIZE + 16];
+    if (config->input.file[0] == '\0') {
+        MTIP_FAIL(MTIP_ERR_CONFIG, "input.file is not set: name the file of frames, for example "
+                                   "--set input.file=frames.h5");
+    }
+    if (access(config->input.file, F_OK) != 0) {
+        MTIP_FAIL(MTIP_ERR_FILE, "%s: %s", config->input.file, strerror(errno));
+    }
     MTIP_TRY(make_directory(config->run.output));
     snprintf(path, sizeof path, "%s/result.h5", config->run.output);
     if (!force && access(path, F_OK) == 0) {

@@ -119,7 +119,7 @@ int64_t rng_poisson(struct rng *rng, double mean)
     if (!(mean > 0.0)) {
         return 0;
     }
-    return mean < 12.0 ? poisson_small(rng, mean) : poisson_large(rng, mean);
+    return mean < 12.0 ? poisson_small(rng, mean) : poisson_large(rng, fmin(mean, 1e15));
 }
 
 void rng_quaternion(struct rng *rng, double q[4])

@@ -137,7 +137,7 @@ void orient_super_fibonacci(double q[4], int64_t i, int64_t n, const double turn
 
 double orient_spacing(int64_t n)
 {
-    return cbrt(79.0 / (double)n);
+    return cbrt(8.0 * PI * PI / (double)n);
 }
 
 static int compare_doubles(const void *a, const void *b)

@@ -44,8 +44,8 @@ double orient_turn(const double a[4], const double b[4]);
  * left by `turn` (NULL = not turned): an even covering for any n. */
 void orient_super_fibonacci(double q[4], int64_t i, int64_t n, const double turn[4]);
 
-/* Mean spacing of n even samples: (79/n)^(1/3) rad, from the volume pi^2 of SO(3) as balls of
- * rotation vectors (n balls of radius half the spacing, packed). */
+/* Mean spacing of n even samples: (8 pi^2 / n)^(1/3) rad, the edge of a cube of an n-th of SO(3), whose volume is 8 pi^2
+ * where a small rotation by the vector w takes d^3 w. */
 double orient_spacing(int64_t n);
 
 /* Orientation errors of estimates against the truth, both [n][4], modulo what intensities cannot

@@ -28,12 +28,7 @@ static enum mtip_status open_input(struct reconstruction *r, struct dataset **da
         .detector_file = input->detector, .wavelength_A = input->wavelength, .bin = input->bin};
     *n_frames = 0;
     if (r->comm->rank == 0) {
-        if (input->file[0] == '\0') {
-            status = MTIP_ERROR(MTIP_ERR_CONFIG, "input.file is not set: name the file of frames, "
-                                                 "for example --set input.file=frames.h5");
-        } else {
-            status = dataset_open(dataset, input->file, &options);
-        }
+        status = dataset_open(dataset, input->file, &options);
         if (status == MTIP_OK) {
             *n_frames = dataset_n_frames(*dataset);
             if (input->max_frames > 0 && input->max_frames < *n_frames) {
