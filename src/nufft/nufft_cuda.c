@@ -217,11 +217,13 @@ static enum mtip_status reserve_here(struct nufft_plan *plan, int64_t batch)
     enum mtip_status status = MTIP_OK;
     nufft_cuda_fft_destroy(state);
     nufft_cuda_free(&plan->grid);
+    nufft_cuda_free(&state->job.fixed);
     plan->grid_row = grid_row(plan);
     plan->grid_vector = grid_vector(plan);
     plan->batch = batch;
     MTIP_TRY(nufft_cuda_alloc(&plan->grid, batch * plan->grid_vector,
                               state->real_size * (size_t)state->job.components, "the fine grid"));
+    MTIP_TRY(nufft_cuda_alloc(&state->job.fixed, batch, sizeof *state->job.fixed, "the fine grid"));
     state->job.grid = plan->grid;
     state->modes.grid = plan->grid;
     MTIP_TRY(nufft_cuda_fft_create(plan));
@@ -285,6 +287,7 @@ static void destroy_cuda(struct nufft_plan *plan)
     nufft_cuda_fft_destroy(state);
     nufft_cuda_free_points(state);
     nufft_cuda_free(&plan->grid);
+    nufft_cuda_free(&state->job.fixed);
     nufft_cuda_free(&state->tables);
     memory_free(&plan->state);
 }
@@ -315,7 +318,15 @@ static enum mtip_status spread_here(struct nufft_plan *plan, const void *strengt
         state->real_size * (size_t)(state->job.components * state->job.grid_vector);
     MTIP_TRY(nufft_cuda_has_grid(plan));
     CUDA_TRY(cudaMemsetAsync(plan->grid, 0, (size_t)count * vector, state->stream));
+    if (state->job.exact) {
+        CUDA_TRY(cudaMemsetAsync(state->job.fixed, 0, (size_t)count * sizeof *state->job.fixed,
+                                 state->stream));
+        CUDA_TRY(nufft_launch_fixed_scales(&state->job, strengths, count, state->stream));
+    }
     CUDA_TRY(launch(plan, 1, (void *)strengths, count));
+    if (state->job.exact) {
+        CUDA_TRY(nufft_launch_fixed_to_float(&state->job, count, state->stream));
+    }
 cleanup:
     return status;
 }
@@ -362,8 +373,8 @@ static void memory_cuda(const struct nufft_plan *plan, int64_t n_points, size_t 
     const size_t slack = (size_t)4 << 20; /* rounding of allocations */
     *host_bytes += sizeof(struct nufft_cuda_state);
     /* cuFFT's work area is about as large as the data. */
-    *device_bytes +=
-        2 * grid + table_bytes(plan) + nufft_cuda_points_memory(plan, &device, n_points) + slack;
+    *device_bytes += 2 * grid + (size_t)plan->batch * sizeof(struct nufft_fixed) +
+                     table_bytes(plan) + nufft_cuda_points_memory(plan, &device, n_points) + slack;
 }
 
 const struct nufft_ops nufft_ops_cuda = {

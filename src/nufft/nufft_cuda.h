@@ -32,6 +32,7 @@ struct nufft_cuda_state {
     int64_t segment_capacity;
     int64_t scan_capacity;
     int64_t subproblem_capacity;
+    int64_t sort_capacity; /* job.sort_counts */
 
     struct nufft_modes_job modes;
     cufftHandle fft[2]; /* of plan->batch vectors, and of one */
@@ -52,6 +53,9 @@ void nufft_cuda_free(void *memory);
  * cost model. */
 int nufft_cuda_choose_method(const struct nufft_plan *plan, const struct nufft_cuda_device *device,
                              int64_t n_points);
+/* Whether spreading by a method gives the same bits every time, which takes a stable sort and a grid in fixed point: COLUMN
+ * in double precision. (Interpolation does by every method.) */
+int nufft_cuda_is_exact(const struct nufft_plan *plan, int method);
 /* Bins, segments and subproblems of a method. */
 void nufft_cuda_design_bins(struct nufft_bins *bins, const struct nufft_plan *plan,
                             const struct nufft_cuda_device *device, int method, int64_t n_points);

@@ -101,12 +101,21 @@ static double moved_cells(const struct nufft_plan *plan, double n)
     return most < cells ? most : cells;
 }
 
+int nufft_cuda_is_exact(const struct nufft_plan *plan, int method)
+{
+    return method == NUFFT_METHOD_COLUMN && plan->type == 1 && plan->precision == NUFFT_DOUBLE;
+}
+
 int nufft_cuda_choose_method(const struct nufft_plan *plan, const struct nufft_cuda_device *device,
                              int64_t n_points)
 {
     (void)device;
     if (plan->options.method != NUFFT_METHOD_AUTO) {
         return plan->options.method;
+    }
+    /* Where one method gives the same bits every time, it is taken: the others win for few points only. */
+    if (nufft_cuda_is_exact(plan, NUFFT_METHOD_COLUMN)) {
+        return NUFFT_METHOD_COLUMN;
     }
     int best = NUFFT_METHOD_GM_SORT;
     double least = 0.0;

@@ -18,11 +18,13 @@ void nufft_cuda_free_points(struct nufft_cuda_state *state)
     nufft_cuda_free(&job->segment_start);
     nufft_cuda_free(&job->scan_totals);
     nufft_cuda_free(&job->subproblems);
+    nufft_cuda_free(&job->sort_counts);
     state->point_capacity = 0;
     state->bin_capacity = 0;
     state->segment_capacity = 0;
     state->scan_capacity = 0;
     state->subproblem_capacity = 0;
+    state->sort_capacity = 0;
 }
 
 /* Whether room for `capacity` will do for n: also given back when much smaller sets follow. */
@@ -67,16 +69,19 @@ static enum mtip_status reserve_array(void *array, int64_t *capacity, int64_t co
     return status;
 }
 
-/* Counters of the scans over bins and over segments. */
-static int64_t scan_space(const struct nufft_bins *bins)
+/* Counters of the scans over bins, over segments, and over the counts of a stable sort. */
+static int64_t scan_space(const struct nufft_bins *bins, int64_t sort_counts)
 {
     const int64_t of_bins = nufft_scan_space(bins->n_bins + 1);
     const int64_t of_segments = nufft_scan_space(bins->n_segments + 1);
-    return of_bins > of_segments ? of_bins : of_segments;
+    const int64_t of_sort = nufft_scan_space(sort_counts);
+    const int64_t most = of_bins > of_segments ? of_bins : of_segments;
+    return most > of_sort ? most : of_sort;
 }
 
-static enum mtip_status reserve_bins(struct nufft_cuda_state *state)
+static enum mtip_status reserve_bins(struct nufft_cuda_state *state, int64_t n)
 {
+    const int64_t sort_counts = state->job.exact ? nufft_sort_space(n) : 0;
     struct nufft_job *job = &state->job;
     const struct nufft_bins *bins = &job->bins;
     enum mtip_status status = MTIP_OK;
@@ -84,8 +89,10 @@ static enum mtip_status reserve_bins(struct nufft_cuda_state *state)
                            sizeof *job->bin_start));
     MTIP_TRY(reserve_array(&job->segment_start, &state->segment_capacity, bins->n_segments + 1,
                            sizeof *job->segment_start));
-    MTIP_TRY(reserve_array(&job->scan_totals, &state->scan_capacity, scan_space(bins),
+    MTIP_TRY(reserve_array(&job->scan_totals, &state->scan_capacity, scan_space(bins, sort_counts),
                            sizeof *job->scan_totals));
+    MTIP_TRY(reserve_array(&job->sort_counts, &state->sort_capacity, sort_counts,
+                           sizeof *job->sort_counts));
     MTIP_TRY(reserve_array(&job->subproblems, &state->subproblem_capacity, job->max_subproblems,
                            sizeof *job->subproblems));
 cleanup:
@@ -102,8 +109,11 @@ size_t nufft_cuda_points_memory(const struct nufft_plan *plan,
     for (int method = NUFFT_METHOD_GM_SORT; method <= NUFFT_METHOD_COLUMN; method++) {
         struct nufft_bins bins;
         nufft_cuda_design_bins(&bins, plan, device, method, n_points);
+        const int64_t sort_counts =
+            nufft_cuda_is_exact(plan, method) ? nufft_sort_space(n_points) : 0;
         const size_t bytes =
-            sizeof(uint32_t) * (size_t)(bins.n_bins + 1 + bins.n_segments + 1 + scan_space(&bins)) +
+            sizeof(uint32_t) * (size_t)(bins.n_bins + 1 + bins.n_segments + 1 + sort_counts +
+                                        scan_space(&bins, sort_counts)) +
             sizeof(struct nufft_subproblem) * (size_t)nufft_cuda_max_subproblems(&bins, n_points);
         most = bytes > most ? bytes : most;
     }
@@ -116,7 +126,7 @@ static enum mtip_status sort_points(struct nufft_cuda_state *state, const void *
 {
     enum mtip_status status = MTIP_OK;
     struct nufft_job *job = &state->job;
-    struct nufft_point_report report = {.bad = ULLONG_MAX, .n_subproblems = 0};
+    struct nufft_point_report report = {.bad = ULLONG_MAX};
     struct nufft_job used = *job;
     if (sorted) {
         CUDA_TRY(cudaMemsetAsync(job->bin_start, 0,
@@ -125,7 +135,8 @@ static enum mtip_status sort_points(struct nufft_cuda_state *state, const void *
     } else {
         used.order = NULL;
     }
-    CUDA_TRY(cudaMemsetAsync(job->report, 0xff, sizeof *job->report, state->stream));
+    CUDA_TRY(cudaMemsetAsync(job->report, 0, sizeof *job->report, state->stream));
+    CUDA_TRY(cudaMemsetAsync(&job->report->bad, 0xff, sizeof job->report->bad, state->stream));
     CUDA_TRY(nufft_launch_points(&used, x, state->stream));
     CUDA_TRY(cudaMemcpyAsync(&report, job->report, sizeof report, cudaMemcpyDeviceToHost,
                              state->stream));
@@ -135,6 +146,7 @@ static enum mtip_status sort_points(struct nufft_cuda_state *state, const void *
                   report.bad);
     }
     job->n_subproblems = sorted ? (int64_t)report.n_subproblems : 0;
+    job->most_subproblems = (int64_t)report.most_subproblems;
 cleanup:
     return status;
 }
@@ -146,6 +158,7 @@ static enum mtip_status set_points_here(struct nufft_plan *plan, int64_t n, cons
     enum mtip_status status = MTIP_OK;
     state->method = nufft_cuda_choose_method(plan, &state->properties, n);
     const int sorted = state->method != NUFFT_METHOD_GM;
+    job->exact = nufft_cuda_is_exact(plan, state->method);
     job->n_points = 0;
     job->n_subproblems = 0;
     nufft_cuda_design_bins(&job->bins, plan, &state->properties, state->method, n);
@@ -155,7 +168,7 @@ static enum mtip_status set_points_here(struct nufft_plan *plan, int64_t n, cons
     }
     MTIP_TRY(reserve_points(plan, state, n, sorted));
     if (sorted) {
-        MTIP_TRY(reserve_bins(state));
+        MTIP_TRY(reserve_bins(state, n));
     }
     job->n_points = n;
     MTIP_TRY(sort_points(state, x, sorted));

@@ -62,6 +62,14 @@ static inline struct nufft_plane_shape nufft_column_shape(int dimension, int wid
 struct nufft_point_report {
     unsigned long long bad; /* least index of a point that is not finite, ULLONG_MAX = none */
     uint32_t n_subproblems;
+    uint32_t most_subproblems; /* of one segment */
+};
+
+/* A vector's fine grid in fixed point (nufft_kernels_fixed.cu): cell = value * scale, rounded to a 64-bit integer. */
+struct nufft_fixed {
+    unsigned long long largest; /* bits of the largest sum of |strengths| of a subproblem */
+    double scale;               /* a power of two; 0 where strengths are not finite */
+    double inverse;             /* NaN there */
 };
 
 /* Everything the kernels need of a plan and its points; passed by value. */
@@ -77,15 +85,19 @@ struct nufft_job {
     void *s[3];       /* [n_points] 8 f of the sorted points (NUFFT_SUBINTERVALS f) */
     int32_t *cell[3]; /* [n_points] */
     uint32_t *order;  /* [n_points] the user's index; NULL = user order */
+    int exact; /* the spread must give the same bits every time: points of a bin in the user's order, fixed point */
 
     struct nufft_bins bins;
     uint32_t *bin_start;     /* [n_bins + 1] */
     uint32_t *segment_start; /* [n_segments + 1] first subproblem */
     uint32_t *scan_totals;   /* work space of the scans: nufft_scan_space() */
+    uint32_t *sort_counts;   /* work space of a stable sort: nufft_sort_space() */
     struct nufft_subproblem *subproblems;
     int64_t n_subproblems; /* 0 until known */
     int64_t max_subproblems;
+    int64_t most_subproblems; /* of one segment */
     struct nufft_point_report *report;
+    struct nufft_fixed *fixed; /* [vectors of the grid] */
 
     void *grid;
     int64_t grid_row; /* cells from row to row, plane to plane, vector to vector */
@@ -95,9 +107,18 @@ struct nufft_job {
     int64_t shared_limit; /* bytes of shared memory a block may have */
 };
 
-/* ---- points (nufft_kernels_points.cu) ------------------------------------------------------- */
-/* Counters that a scan of n values needs. */
+/* ---- sorting (nufft_kernels_sort.cu) ---------------------------------------------------------- */
+/* Counters that a scan of n values needs, and those that a stable sort of n keys needs. */
 int64_t nufft_scan_space(int64_t n);
+int64_t nufft_sort_space(int64_t n);
+/* values[0..n-1] to their exclusive prefix sums, which stay below 2^32; space: nufft_scan_space(n). */
+cudaError_t nufft_launch_scan(uint32_t *values, int64_t n, uint32_t *space, cudaStream_t stream);
+/* job->order = the indices 0 .. n-1 sorted by key[i] < n_bins, equal keys in ascending order of their indices.
+ * key and the arrays job->s[0] (8 bytes a point: double precision) and, from 2-D on, job->cell[1] are overwritten. */
+cudaError_t nufft_launch_stable_sort(const struct nufft_job *job, uint32_t *key,
+                                     cudaStream_t stream);
+
+/* ---- points (nufft_kernels_points.cu) ------------------------------------------------------- */
 /* Checks, folds, sorts (or keeps the user's order where job->order is NULL) and stores the points; where
  * sorted, makes the subproblems. x: the user's coordinates. Fills job->report. */
 cudaError_t nufft_launch_points(const struct nufft_job *job, const void *const x[3],
@@ -114,11 +135,17 @@ cudaError_t nufft_launch_interpolate_points(const struct nufft_job *job, void *s
 cudaError_t nufft_launch_shared(const struct nufft_job *job, int spread, void *strengths,
                                 int64_t vectors, cudaStream_t stream);
 
-/* Method COLUMN (nufft_kernels_column.cuh); spread = 1: strengths are read, the grid is added to; 0: the reverse. */
+/* Method COLUMN (nufft_kernels_column.cuh); spread = 1: strengths are read, the grid is added to; 0: the reverse. In double
+ * precision a spread leaves the grid in fixed point: it stands between the two launches below. */
 cudaError_t nufft_launch_column_float(const struct nufft_job *job, int spread, void *strengths,
                                       int64_t vectors, cudaStream_t stream);
 cudaError_t nufft_launch_column_double(const struct nufft_job *job, int spread, void *strengths,
                                        int64_t vectors, cudaStream_t stream);
+/* Scales of the vectors' grids (job->fixed, zero before), and the grids back to floating point. Double precision. */
+cudaError_t nufft_launch_fixed_scales(const struct nufft_job *job, const void *strengths,
+                                      int64_t vectors, cudaStream_t stream);
+cudaError_t nufft_launch_fixed_to_float(const struct nufft_job *job, int64_t vectors,
+                                        cudaStream_t stream);
 
 /* ---- modes (nufft_kernels_modes.cu) ---------------------------------------------------------- */
 struct nufft_modes_job {

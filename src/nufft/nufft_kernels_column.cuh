@@ -1,6 +1,9 @@
 /* nufft_kernels_column.cuh - method COLUMN: the fine grid's cells live in registers and slide along the last axis. For both
  * directions; no atomics per point, no conflicts in shared memory, kernel values worked out once a point and block.
  *
+ * In double precision a spread adds to the grid in fixed point (nufft_kernels_fixed.cu) and takes the points of a bin in the
+ * user's order, so that it gives the same bits every time; in single precision the order of additions to a cell is open.
+ *
  * A block takes a subproblem: at most a thousand points of one column of cells, in the order of their slide cell (z in
  * 3-D, y in 2-D). Its X * Y threads each own one line of cells along the slide axis: thread (x, y) the cells (column
  * start + 1 + x, + y, any). The column is X - w + 1 by Y - w + 1 cells wide, so that all taps of its points fall on
@@ -193,6 +196,20 @@ __device__ __forceinline__ void fill_batch(column_batch<T, DIM, W, LAYOUT, NX> &
     }
 }
 
+/* Adds to a cell of a vector's grid: fixed point in double precision. */
+__device__ __forceinline__ void add_to_cell(float *cell, float value, const struct nufft_fixed *)
+{
+    atomicAdd(cell, value);
+}
+__device__ __forceinline__ void add_to_cell(double *cell, double value,
+                                            const struct nufft_fixed *fixed)
+{
+    const double scale = __ldg(&fixed->scale);
+    if (scale > 0.0) {
+        atomicAdd((unsigned long long *)cell, (unsigned long long)__double2ll_rn(value * scale));
+    }
+}
+
 /* Type 1: b_l = sum_j c_j phi(l - g_j), added to the grid. Block = subproblem, grid y = groups of vectors. Global atomic
  * additions: one a cell of a plane that leaves the window, coalesced over x (neighbouring columns overlap). */
 template <class T, int DIM, int W, int LAYOUT>
@@ -228,7 +245,8 @@ __global__ void __launch_bounds__(column<T, DIM, W, LAYOUT>::THREADS,
 #pragma unroll
                 for (int m = 0; m < N; m++) {
                     if (window[0][m] != (T)0 && me.owns()) {
-                        atomicAdd(to.at(cell, m), window[0][m]);
+                        add_to_cell(to.at(cell, m), window[0][m],
+                                    job.fixed + (LAYOUT == COMPLEX ? g : N * g + m));
                     }
 #pragma unroll
                     for (int i = 0; i + 1 < shape::S; i++) {
@@ -475,6 +493,7 @@ static void launch_column_layouts(struct nufft_job job, int spread, void *streng
     }
     if (vectors > paired) {
         job.grid = (T *)job.grid + paired * job.grid_vector;
+        job.fixed += paired;
         launch_column<T, DIM, W, REAL1>(&job, spread, (T *)strengths + paired * job.n_points,
                                         vectors - paired, stream);
     }

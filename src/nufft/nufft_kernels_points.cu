@@ -2,7 +2,8 @@
  *
  * Count, scan, scatter: fold_kernel counts the points of each bin and keeps the rank that each point got; an exclusive
  * scan of the counts gives the bins' starts; start + rank is a point's place. The order inside a bin is that in which
- * the counters were reached, which may differ from run to run (and with it the last bits of a spread).
+ * the counters were reached, which may differ from run to run (and with it the last bits of a spread). Where that must not
+ * be (job.exact), a stable sort by bin takes the place of the ranks (nufft_kernels_sort.cu).
  *
  * Bytes a point (3-D, float / double): fold reads 12 / 24 and writes 8; place reads 8, writes 4; gather reads 4 + 12 / 24
  * (scattered), writes 28 / 40; the bins' counters add 8 a bin, thrice. In all some 76 / 112 bytes, on an H200
@@ -14,9 +15,6 @@
 #include <limits.h>
 
 #define BLOCK 256
-/* Values a thread scans. */
-#define SCAN_ITEMS 8
-#define SCAN_TILE (BLOCK * SCAN_ITEMS)
 
 static unsigned blocks_for(int64_t n, int64_t each)
 {
@@ -64,8 +62,8 @@ __device__ static uint32_t bin_of(const struct nufft_job &job, const int32_t cel
     return (uint32_t)(column * job.bins.slide + along);
 }
 
-/* A thread a point: its bin to key, its rank among the bin's points to rank. Lanes of a warp with the same bin share
- * one atomic addition, so that clustered points do not queue at one counter. */
+/* A thread a point: its bin to key, its rank among the bin's points to rank (NULL: not wanted). Lanes of a warp with the
+ * same bin share one atomic addition, so that clustered points do not queue at one counter. */
 template <class T>
 __global__ void fold_kernel(struct nufft_job job, const T *__restrict__ x, const T *__restrict__ y,
                             const T *__restrict__ z, uint32_t *__restrict__ key,
@@ -101,6 +99,8 @@ __global__ void fold_kernel(struct nufft_job job, const T *__restrict__ x, const
     first = __shfl_sync(0xffffffffu, first, leader);
     if (j < job.n_points) {
         key[j] = bin;
+    }
+    if (j < job.n_points && rank != NULL) {
         rank[j] = first + (uint32_t)__popc(same & ((1u << lane) - 1u));
     }
 }
@@ -137,80 +137,10 @@ __global__ void gather_kernel(struct nufft_job job, const T *__restrict__ x,
     }
 }
 
-/* ---- exclusive scan ---------------------------------------------------------------------------- */
-/* A block scans SCAN_TILE values in place and leaves their sum in totals[block]. Threads hold SCAN_ITEMS neighbouring
- * values; their sums are scanned over the block in shared memory (log2 steps, two buffers, 2 KiB). No atomics. */
-__global__ void scan_kernel(uint32_t *__restrict__ values, int64_t n, uint32_t *__restrict__ totals)
-{
-    __shared__ uint32_t sums[2][BLOCK];
-    const int t = (int)threadIdx.x;
-    const int64_t first = (int64_t)blockIdx.x * SCAN_TILE + (int64_t)t * SCAN_ITEMS;
-    uint32_t own[SCAN_ITEMS];
-    uint32_t sum = 0;
-    for (int i = 0; i < SCAN_ITEMS; i++) {
-        own[i] = first + i < n ? values[first + i] : 0;
-        sum += own[i];
-    }
-    int at = 0;
-    sums[0][t] = sum;
-    __syncthreads();
-    for (int step = 1; step < BLOCK; step *= 2) {
-        sums[1 - at][t] = sums[at][t] + (t >= step ? sums[at][t - step] : 0);
-        at = 1 - at;
-        __syncthreads();
-    }
-    uint32_t running = sums[at][t] - sum;
-    for (int i = 0; i < SCAN_ITEMS; i++) {
-        if (first + i < n) {
-            values[first + i] = running;
-        }
-        running += own[i];
-    }
-    if (t == BLOCK - 1) {
-        totals[blockIdx.x] = sums[at][t];
-    }
-}
-
-/* A thread SCAN_ITEMS values: adds the scanned totals of the tiles before. */
-__global__ void scan_add_kernel(uint32_t *__restrict__ values, int64_t n,
-                                const uint32_t *__restrict__ totals)
-{
-    const uint32_t before = totals[blockIdx.x];
-    for (int i = 0; i < SCAN_ITEMS; i++) {
-        const int64_t k = (int64_t)blockIdx.x * SCAN_TILE + i * BLOCK + threadIdx.x;
-        if (k < n) {
-            values[k] += before;
-        }
-    }
-}
-
-int64_t nufft_scan_space(int64_t n)
-{
-    int64_t space = 0;
-    do {
-        n = (n + SCAN_TILE - 1) / SCAN_TILE;
-        space += n;
-    } while (n > 1);
-    return space;
-}
-
 /* A launch was refused: nothing that builds on its results may run, as indices would be what memory held before. */
 static bool refused()
 {
     return cudaPeekAtLastError() != cudaSuccess;
-}
-
-/* values[0..n-1] to their exclusive prefix sums; 32-bit sums: callers count at most 2^32 - 1 things. */
-static void scan(uint32_t *values, int64_t n, uint32_t *space, cudaStream_t stream)
-{
-    const int64_t tiles = (n + SCAN_TILE - 1) / SCAN_TILE;
-    LAUNCH(scan_kernel, (unsigned)tiles, BLOCK, 0, stream, values, n, space);
-    if (tiles > 1 && !refused()) {
-        scan(space, tiles, space + tiles, stream);
-        if (!refused()) {
-            LAUNCH(scan_add_kernel, (unsigned)tiles, BLOCK, 0, stream, values, n, space);
-        }
-    }
 }
 
 /* ---- subproblems ------------------------------------------------------------------------------- */
@@ -232,6 +162,9 @@ __global__ void count_subproblems_kernel(struct nufft_job job)
         count = (uint32_t)((points + bins.most - 1) / bins.most);
     }
     job.segment_start[g] = count;
+    if (count > 0) {
+        atomicMax(&job.report->most_subproblems, count);
+    }
 }
 
 /* A thread a possible subproblem: finds its segment by bisection, and its share of the segment's points. */
@@ -279,7 +212,7 @@ static void launch_subproblems(const struct nufft_job *job, cudaStream_t stream)
     if (refused()) {
         return;
     }
-    scan(job->segment_start, n, job->scan_totals, stream);
+    (void)nufft_launch_scan(job->segment_start, n, job->scan_totals, stream);
     if (refused()) {
         return;
     }
@@ -293,12 +226,14 @@ static void launch_points(const struct nufft_job *job, const void *const x[3], c
     const unsigned blocks = blocks_for(job->n_points, BLOCK);
     /* Work space: arrays that are written only at the end. */
     uint32_t *key = job->order != NULL ? (uint32_t *)job->cell[0] : NULL;
-    uint32_t *rank = (uint32_t *)job->s[0];
+    uint32_t *rank = job->exact ? NULL : (uint32_t *)job->s[0];
     LAUNCH((fold_kernel<T>), blocks, BLOCK, 0, stream, *job, (const T *)x[0], (const T *)x[1],
            (const T *)x[2], key, rank);
     if (key != NULL && !refused()) {
-        scan(job->bin_start, job->bins.n_bins + 1, job->scan_totals, stream);
-        if (!refused()) {
+        (void)nufft_launch_scan(job->bin_start, job->bins.n_bins + 1, job->scan_totals, stream);
+        if (!refused() && job->exact) {
+            (void)nufft_launch_stable_sort(job, key, stream);
+        } else if (!refused()) {
             LAUNCH(place_kernel, blocks, BLOCK, 0, stream, *job, key, rank);
         }
     }

@@ -1,5 +1,5 @@
 /* control.h - what a test program may ask of the host-CUDA layer beyond the CUDA interface: failure
- * of the n-th call from now, and counts. Only where MTIP_HOSTCUDA is defined; plain C.
+ * of the n-th call from now, the order of threads, and counts. Only where MTIP_HOSTCUDA is defined; plain C.
  */
 #ifndef HOSTCUDA_CONTROL_H
 #define HOSTCUDA_CONTROL_H
@@ -32,6 +32,11 @@ int hostcuda_failed(void);
 
 /* Calls of the kind so far. */
 long hostcuda_calls(int kind);
+
+enum hostcuda_order { HOSTCUDA_FORWARD = 0, HOSTCUDA_REVERSE, HOSTCUDA_RANDOM };
+
+/* Order of blocks and threads of later launches, as HC_ORDER and HC_SEED set it. */
+void hostcuda_order(int order, unsigned long seed);
 
 /* Bytes of device memory now allocated, all devices together, library work areas included. */
 size_t hostcuda_memory_in_use(void);

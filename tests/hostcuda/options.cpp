@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "control.h"
 #include "layer.h"
 #include "sanitizers.h"
 
@@ -164,3 +165,14 @@ void initialise()
 }
 
 } // namespace hc
+
+extern "C" void hostcuda_order(int order, unsigned long seed)
+{
+    hc::Lock lock(hc::layer_lock());
+    hc::initialise();
+    hc::options.order = order == HOSTCUDA_RANDOM    ? hc::Order::random
+                        : order == HOSTCUDA_REVERSE ? hc::Order::reversed
+                                                    : hc::Order::sequential;
+    hc::options.seed = seed;
+    hc::random_state = (0x2545F4914F6CDD1Dull ^ seed * 0x9E3779B97F4A7C15ull) | 1;
+}
