@@ -139,26 +139,28 @@ static void free_match_data(struct match_data *d)
     free(d->frames);
 }
 
-/* Scores by their definition, summed in double precision; the lowest index of the best. */
-static void reference_best(double *score, int64_t *index, const struct match_data *d,
-                           const struct match_case *c, enum nufft_precision precision)
+/* The score of frame n with slice r by its definition, summed in double precision. */
+static double reference_score(const struct match_data *d, const struct match_case *c,
+                              enum nufft_precision precision, int64_t n, int64_t r)
 {
-    for (int64_t n = 0; n < c->n_frames; n++) {
-        score[n] = -INFINITY;
-        index[n] = -1;
-        for (int64_t r = 0; r < c->n_slices; r++) {
-            double sum = 0;
-            for (int64_t p = 0; p < c->n_use; p++) {
-                const int64_t at = r * c->n_use + p;
-                sum += (double)d->frames[n * c->ld + p] *
-                       (precision == NUFFT_FLOAT ? (double)d->slices_float[at] : d->slices[at]);
-            }
-            if (sum > score[n]) {
-                score[n] = sum;
-                index[n] = 100 + r;
-            }
-        }
+    double sum = 0.0;
+    for (int64_t p = 0; p < c->n_use; p++) {
+        const int64_t at = r * c->n_use + p;
+        sum += (double)d->frames[n * c->ld + p] *
+               (precision == NUFFT_FLOAT ? (double)d->slices_float[at] : d->slices[at]);
     }
+    return sum;
+}
+
+static double reference_best(const struct match_data *d, const struct match_case *c,
+                             enum nufft_precision precision, int64_t n)
+{
+    double best = -INFINITY;
+    for (int64_t r = 0; r < c->n_slices; r++) {
+        const double score = reference_score(d, c, precision, n, r);
+        best = score > best ? score : best;
+    }
+    return best;
 }
 
 static void match_one(const struct match_case *c, enum nufft_precision precision)
@@ -166,15 +168,13 @@ static void match_one(const struct match_case *c, enum nufft_precision precision
     const int64_t n = c->n_frames, n_late = c->n_slices / 2, n_early = c->n_slices - n_late;
     const double tolerance = precision == NUFFT_FLOAT ? FLOAT_SUM_ROUNDING : SUM_ROUNDING;
     const double scale = sqrt((double)c->n_use);
-    double *want = malloc(BYTES(n, want)), *score = malloc(BYTES(n, score));
-    int64_t *want_index = malloc(BYTES(n, want_index)), *index = malloc(BYTES(n, index));
+    double *score = malloc(BYTES(n, score));
+    int64_t *index = malloc(BYTES(n, index));
     struct match_data d;
     struct twin t;
     void *handle = NULL;
-    int wrong = 0;
 
     make_match_data(&d, c);
-    reference_best(want, want_index, &d, c, precision);
     for (int64_t i = 0; i < n; i++) {
         score[i] = -INFINITY;
         index[i] = -1;
@@ -208,19 +208,23 @@ static void match_one(const struct match_case *c, enum nufft_precision precision
     assert_ok(backend_download(t.cuda, score, d_score, BYTES(n, score)));
     assert_ok(backend_download(t.cuda, index, d_index, BYTES(n, index)));
     for (int64_t i = 0; i < n; i++) {
-        assert_close(score[i], want[i], tolerance * scale);
-        wrong += index[i] != want_index[i]; /* two scores may be closer than rounding */
+        const double best = reference_best(&d, c, precision, i);
+        assert_close(score[i], best, tolerance * scale);
+        if (best > (double)-INFINITY) { /* of scores closer than rounding either may have won */
+            assert_true(index[i] >= 100 && index[i] < 100 + c->n_slices);
+            assert_close(reference_score(&d, c, precision, i, index[i] - 100), best,
+                         tolerance * scale);
+        } else {
+            assert_int_equal(index[i], -1);
+        }
     }
-    assert_at_most(wrong, precision == NUFFT_FLOAT ? 0.005 * (double)n : 0.0);
     match_ops_cuda.close(&handle);
     assert_null(handle);
     backend_free(t.cuda, &workspace);
     twin_close(&t);
     free_match_data(&d);
     free(index);
-    free(want_index);
     free(score);
-    free(want);
 }
 
 static void best_references_single(void **state)
