@@ -229,12 +229,19 @@ $(HC)/mtip: $(HC_COMMANDS) $(HC_PRODUCT) $(HC_LAYER)
 	$(call say,LINK,$@)
 	$(Q)$(HC_LINK_$(HC_MODE)) -o $@ $(filter-out $(HC_LAYER),$^) $(HC_LDLIBS) $(HC_MPI_LIBS)
 
-.PHONY: hostcuda hostcuda-tests hostcuda-selftests hostcuda-program
+# The timing program of scripts/gpu_check.sh, to be tested itself.
+HC_BENCH := $(patsubst %,$(HC_C)/bench/gpu/%.o,bench_gpu bench_data bench_peer)
+$(HC)/bench_gpu: $(HC_BENCH) $(HC_PRODUCT) $(HC_LAYER)
+	$(call say,LINK,$@)
+	$(Q)$(HC_LINK_$(HC_MODE)) -o $@ $(filter-out $(HC_LAYER),$^) $(HC_LDLIBS) $(HC_MPI_LIBS)
+
+.PHONY: hostcuda hostcuda-tests hostcuda-selftests hostcuda-program hostcuda-bench
 .PRECIOUS: $(BUILD)/hostcuda/layer/%.o $(HC_C)/%.o $(HC)/%.cu.o
 hostcuda: $(HC_LAYER)
 hostcuda-tests: $(HC_TESTS)
 hostcuda-selftests: $(HC_SELFTESTS)
 hostcuda-program: $(HC)/mtip
+hostcuda-bench: $(HC)/bench_gpu
 
 # check-hostcuda is the part of `make check`: every kernel and all host code on the layer, lazy streams and reversed
 # threads, a short end-to-end run, and the static gates. check-cuda runs all of it: every kind of stream and order, address
@@ -262,12 +269,13 @@ check-cuda-mode: hc-mode-$(HC_MODE)
 	@sh $(RUN_TESTS) -t 300 -l $(HC_MODE) $(HC)/selftest.sh
 $(HC)/selftest.sh: $(HC_SELFTESTS)
 	@echo 'exec python3 tests/hostcuda/selftest.py $(HC)/selftest $(HC_MODE)' >$@
-hc-mode-plain: $(HC_TESTS) $(HC)/selftest.sh $(HC)/mtip
+hc-mode-plain: $(HC_TESTS) $(HC)/selftest.sh $(HC)/mtip $(HC)/bench_gpu
 	@for streams in eager lazy random; do \
 	    HC_STREAMS=$$streams HC_ORDER=$$(echo $$streams | sed 's/eager/forward/;s/lazy/reverse/') \
 	        $(HC_RUN) -l $$streams $(HC_TESTS) || exit 1; \
 	done
 	@$(HC_E2E)
+	@BENCH="$(HC)/bench_gpu" sh $(RUN_TESTS) -t 300 tests/hostcuda/bench.sh
 hc-mode-address: $(HC_TESTS) $(HC)/selftest.sh
 	@HC_STREAMS=lazy $(HC_RUN) -l address $(HC_TESTS)
 hc-mode-thread: $(HC_TESTS) $(HC)/selftest.sh
