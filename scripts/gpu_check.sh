@@ -134,13 +134,14 @@ compile bench/gpu/no_cpu_backend.c
 for source in "$here"/src/nufft/*.cu; do
     object=$out/$(basename "$source").o
     objects="$objects $object"
+    rm -f "$object" # so that a failure, in the background here, is noticed below
     "$nvcc" -std=c++17 -O3 -lineinfo -gencode "arch=compute_$arch,code=sm_$arch" -I"$here/src" \
         -DMTIP_HAVE_CUDA=1 -Xcompiler -fPIC,-Wall,-Wextra,-Wno-unknown-pragmas -c "$source" -o "$object" &
 done
 wait
 for name in bench_gpu bench_data bench_peer; do compile bench/gpu/$name.c; done
 # shellcheck disable=SC2086
-"$cc" $flags $objects -o "$out/bench_gpu" -L"$lib" -Wl,-rpath,"$lib" -lcufft -lcudart -lstdc++ -ldl -lm
+"$cc" $flags $objects -o "$out/bench_gpu" -L"$lib" -Wl,-rpath,"$lib" -lcufft -lcublas -lcudart -lstdc++ -ldl -lm
 # cuFINUFFT's CUDA 12 libraries: the runtime carried, cuFFT handed on.
 cufft=$(readlink -f "$lib/libcufft.so")
 printf 'libcufft.so.11 { global: cufft*; local: *; };\n' >"$out/cufft11.map"

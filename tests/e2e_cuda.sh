@@ -96,6 +96,16 @@ too_little() {
         --set run.output="$work/little" --set run.backend=cuda --set particle.diameter=80 --set resolution.limit=16
 }
 check "too little device memory: one message that says how much" too_little
+if [ -z "${MTIP_TEST_SHORT:-}" ]; then
+    check "little device memory" on_devices 1 112M 1 small
+    smaller_batches() { # less is planned than with more memory, and the result is the same
+        grep -h "^memory" "$work/cuda1/log.txt" "$work/small/log.txt"
+        at_most "$(awk '$1 == "memory" { print $2 }' "$work/small/log.txt")" 112 &&
+            at_least "$(awk '$1 == "memory" { print $2 }' "$work/cuda1/log.txt")" 113
+    }
+    check "smaller batches" smaller_batches
+    check "density of the CPU: small" same_density small
+fi
 
 # ---- failing calls -----------------------------------------------------------------------------
 fails_at() { # RANKS VARIABLE N
