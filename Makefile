@@ -106,7 +106,9 @@ $(BUILD)/%.o: %.c
 NUFFT_KERNELS := $(BUILD)/src/nufft/nufft_cpu_portable.o $(BUILD)/src/nufft/nufft_cpu_avx2.o \
     $(BUILD)/src/nufft/nufft_cpu_avx512.o
 # Undefined-behaviour checks on top of the address ones take minutes to compile here, for arithmetic on floats.
-$(NUFFT_KERNELS): ALL_CFLAGS += -ffp-contract=fast -fno-trapping-math $(if $(filter 1,$(SAN)),-fno-sanitize=undefined)
+# Loops that matter are unrolled by hand: -O3 and full debug information would double the time to compile, for nothing.
+NUFFT_OPTIMISE := $(if $(filter 1,$(DEBUG) $(SAN)),,-O2 -g1 -ftree-vectorize $(if $(findstring clang,$(shell $(CC) --version 2>/dev/null)),,-fvect-cost-model=dynamic))
+$(NUFFT_KERNELS): ALL_CFLAGS += $(NUFFT_OPTIMISE) -ffp-contract=fast -fno-trapping-math $(if $(filter 1,$(SAN)),-fno-sanitize=undefined)
 # The sanitizers check the portable ones, which are the same text: the others stay empty there.
 ifneq ($(if $(filter 1,$(SAN)),,$(filter x86_64%,$(shell $(CC) -dumpmachine))),)
 $(BUILD)/src/nufft/nufft_cpu_avx2.o: ALL_CFLAGS += -mavx2 -mfma
@@ -151,6 +153,21 @@ $(BUILD)/tests/cuda_%: $(BUILD)/tests/cuda_%.o $(TEST_SUPPORT) $(ARCHIVES)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(call pkg_libs,$(CMOCKA_PKG),-lcmocka) $(ALL_LDLIBS)
 .PHONY: cuda-tests
 cuda-tests: $(CUDA_TESTS)
+# The same and mtip around one shared library, to be carried to another machine (scripts/gpu_check.sh --bundle).
+SHARED := $(BUILD)/shared
+SHARED_LINK = $(CC) $(ALL_LDFLAGS) -Wl,-rpath,'$$ORIGIN' -o $@
+$(SHARED)/libmtip.so: $(ARCHIVES)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(SHARED_LINK) -shared -Wl,--whole-archive $^ -Wl,--no-whole-archive $(ALL_LDLIBS)
+$(SHARED)/mtip: $(BUILD)/src/main.o $(SHARED)/libmtip.so
+	$(call say,LINK,$@)
+	$(Q)$(SHARED_LINK) $^ $(ALL_LDLIBS)
+$(SHARED)/cuda_%: $(BUILD)/tests/cuda_%.o $(TEST_SUPPORT) $(SHARED)/libmtip.so
+	$(call say,LINK,$@)
+	$(Q)$(SHARED_LINK) $^ $(call pkg_libs,$(CMOCKA_PKG),-lcmocka) $(ALL_LDLIBS)
+.PHONY: cuda-shared
+cuda-shared: $(SHARED)/mtip $(patsubst tests/%.c,$(SHARED)/%,$(wildcard tests/cuda_*.c))
 
 # ---- CUDA on the CPU: the host-CUDA layer (tests/hostcuda/README.md) -------------------------
 # All of it is built apart, in $(BUILD)/hostcuda: the C sources once (HC_C), the kernels, tests and
@@ -165,7 +182,7 @@ HC_ADDRESS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-
 HC_WARNINGS := -Wall -Wextra -Wshadow -Wno-unknown-pragmas -Wno-unused-function
 HC_DEFINES := -DMTIP_VERSION='"$(VERSION)"' -DMTIP_HAVE_CUDA=1 -DMTIP_HOSTCUDA=1
 HC_INCLUDES := -Isrc -Itests -Itests/hostcuda $(filter-out -Isrc,$(INCLUDES)) -isystem $(CUDA_INCLUDE)
-HC_CFLAGS = -std=c11 -O2 -g -fno-math-errno -ffp-contract=off -fopenmp -fPIC $(WARNINGS) \
+HC_CFLAGS = -std=c11 -O2 -g -fno-math-errno -ffp-contract=off -fopenmp -fPIC $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) \
     $(if $(filter address,$(HC_MODE)),$(HC_ADDRESS)) $(HC_DEFINES) $(HC_INCLUDES) $(CFLAGS)
 # The kernels are many instances of unrolled templates: -O2 takes twice as long to compile and gains nothing here.
 HC_CXXFLAGS_plain := -O1 -g1
@@ -173,7 +190,7 @@ HC_CXXFLAGS_plain := -O1 -g1
 HC_CXXFLAGS_address := -O1 -g1 $(HC_ADDRESS) -fsanitize-sections=.hcshared.*
 HC_CXXFLAGS_thread := -O1 -g1 -fsanitize=thread
 HC_CXXFLAGS_coverage := -O1 -g --coverage
-HC_CUFLAGS = -std=c++17 $(HC_CXXFLAGS_$(HC_MODE)) -ffp-contract=off -fPIC $(HC_WARNINGS) $(HC_DEFINES) \
+HC_CUFLAGS = -std=c++17 $(HC_CXXFLAGS_$(HC_MODE)) -ffp-contract=off -fPIC $(HC_WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) $(HC_DEFINES) \
     $(HC_INCLUDES) -include tests/hostcuda/hostcuda.h
 HC_LDLIBS = $(HC_LAYER) $(LIBS_HOST) -lstdc++ -ldl -lpthread
 HC_LINK_plain = $(CC) -fopenmp

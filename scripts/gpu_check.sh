@@ -7,8 +7,8 @@
 #
 #   --bundle BUNDLE  builds mtip and the tests of the kernels for ARCH with nvcc, and collects in the folder BUNDLE what a
 #                    machine without MPI, HDF5, libconfig, FFTW and BLAS needs to run them, frames to reconstruct, and
-#                    cuFINUFFT thinned to ARCH: some 70 MB, 15 MB as tar.xz
-#   -b BUNDLE   that folder, carried along: runs the kernels' tests, and a reconstruction on the GPU and on the CPU
+#                    cuFINUFFT thinned to ARCH; packs it as BUNDLE.tar.xz
+#   -b BUNDLE   that folder or archive, carried along: runs the kernels' tests, and a reconstruction on the GPU and the CPU
 #   -w WHEELS   folder with wheels from PyPI: cufinufft, and nvidia-cuda-runtime-cu12 where the toolkit is CUDA 13
 #               (pip download --no-deps cufinufft nvidia-cuda-runtime-cu12). cuFINUFFT is then timed in the same run; for the
 #               cuFFT of CUDA 12 it gets the one of this machine's toolkit
@@ -48,6 +48,11 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 [ -z "$wheels" ] || wheels=$(cd "$wheels" && pwd)
 if [ "$mode" = bundle ]; then mkdir -p "$bundle"; fi
+if [ -f "$bundle" ]; then
+    mkdir -p "$out/unpacked"
+    tar -C "$out/unpacked" -xf "$bundle"
+    bundle=$out/unpacked
+fi
 [ -z "$bundle" ] || bundle=$(cd "$bundle" && pwd)
 
 # ---- a dry run on the layer ------------------------------------------------------------------
@@ -73,25 +78,21 @@ if [ -z "$arch" ]; then
 fi
 
 # ---- bundle ----------------------------------------------------------------------------------
-# Open MPI finds its modules through OPAL_PREFIX; they lie below lib of the prefix.
+# Open MPI's modules and texts are found by the variables that bundled() sets.
 bundle_libraries() { # PROGRAM...
     ldd "$@" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
         grep -vE '/(libc|libm|libdl|librt|libpthread|libcuda|libcufft|libcublas|libcublasLt|libcudart)\.so'
 }
 if [ "$mode" = bundle ]; then
-    make -C "$here" -j"$(getconf _NPROCESSORS_ONLN)" CUDA=1 CUDA_ARCH="$arch" BUILD="$out/bundle" all cuda-tests
+    make -C "$here" -j"$(getconf _NPROCESSORS_ONLN)" CUDA=1 CUDA_ARCH="$arch" BUILD="$out/bundle" cuda-shared
     mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/share"
-    for program in "$out/bundle/mtip" "$out"/bundle/tests/cuda_*; do
-        case $program in
-        *.o | *.d) ;;
-        *) strip -o "$bundle/bin/$(basename "$program")" "$program" ;;
-        esac
-    done
+    for file in "$out"/bundle/shared/*; do strip -o "$bundle/bin/$(basename "$file")" "$file"; done
     bundle_libraries "$bundle"/bin/* | while read -r library; do cp -L "$library" "$bundle/lib/"; done
     modules=$(ompi_info --path pkglibdir 2>/dev/null | sed 's/.*: *//') || modules=""
     if [ -d "$modules" ]; then
         prefix=$(ompi_info --path prefix | sed 's/.*: *//')
-        cp -RL "$modules" "$bundle/lib/"
+        mkdir -p "$bundle/lib/openmpi"
+        cp -RL "$modules"/. "$bundle/lib/openmpi/"
         bundle_libraries "$modules"/*.so | while read -r library; do cp -L "$library" "$bundle/lib/"; done
         data=$(ompi_info --path pkgdatadir | sed 's/.*: *//')
         [ ! -d "$data" ] || cp -RL "$data" "$bundle/share/"
@@ -99,16 +100,19 @@ if [ "$mode" = bundle ]; then
     fi
     if [ -n "$wheels" ]; then
         for wheel in "$wheels"/cufinufft-*.whl; do
-            [ ! -f "$wheel" ] || python3 "$here/bench/gpu/thin_library.py" "$wheel" "$arch" "$bundle/libcufinufft.so"
+            [ -f "$wheel" ] || continue
+            python3 "$here/bench/gpu/thin_library.py" "$wheel" "$arch" "$out/libcufinufft.so"
+            gzip -c "$out/libcufinufft.so" >"$bundle/libcufinufft.so.gz"
         done
         for wheel in "$wheels"/nvidia_cuda_runtime_cu12-*.whl; do
             [ ! -f "$wheel" ] || python3 -m zipfile -e "$wheel" "$out/runtime"
             find "$out/runtime" -name 'libcudart.so.12' -exec cp {} "$bundle/" \;
         done
     fi
-    "$out/bundle/mtip" simulate --set simulate.output="$bundle/frames.h5" --set simulate.frames=2000 \
-        --set simulate.pixels=64 --set simulate.photons=2000 --set simulate.edge_resolution=7.2 --set simulate.seed=1
-    du -sh "$bundle"
+    "$out/bundle/shared/mtip" simulate --set simulate.output="$bundle/frames.h5" --set simulate.frames=2000 \
+        --set simulate.pixels=48 --set simulate.photons=2000 --set simulate.edge_resolution=7.2 --set simulate.seed=1
+    tar -C "$bundle" -cJf "$bundle.tar.xz" .
+    du -sh "$bundle" "$bundle.tar.xz"
     exit 0
 fi
 
@@ -168,7 +172,8 @@ outcome() { # NAME COMMAND...: shows the end of the output of what failed
 bundled() { # the program from the bundle, with the libraries of the bundle and of the toolkit
     program=$1
     shift
-    env LD_LIBRARY_PATH="$bundle/lib:$lib" OPAL_PREFIX="$bundle" OMPI_MCA_btl=self OMPI_MCA_ess_singleton_isolated=1 \
+    env LD_LIBRARY_PATH="$bundle/bin:$bundle/lib:$lib" OPAL_PREFIX="$bundle" OMPI_MCA_btl=self \
+        OMPI_MCA_mca_base_component_path="$bundle/lib/openmpi" OMPI_MCA_ess_singleton_isolated=1 \
         timeout 240 "$bundle/bin/$program" "$@"
 }
 reconstruct() { # BACKEND
@@ -192,7 +197,11 @@ check_bundle() {
 peer=""
 find_peer() {
     [ -z "$wheels" ] || for wheel in "$wheels"/*.whl; do python3 -m zipfile -e "$wheel" "$out/wheels"; done
-    for folder in "$out/wheels" ${bundle:+"$bundle"}; do
+    if [ -n "$bundle" ] && [ -f "$bundle/libcufinufft.so.gz" ]; then
+        mkdir -p "$out/peer"
+        gzip -dc "$bundle/libcufinufft.so.gz" >"$out/peer/libcufinufft.so"
+    fi
+    for folder in "$out/wheels" "$out/peer" ${bundle:+"$bundle"}; do
         [ -d "$folder" ] || continue
         found=$(find "$folder" -name 'libcufinufft.so' | head -1)
         [ -z "$found" ] || peer=$found

@@ -52,7 +52,7 @@ static struct merging *make_merging(const struct backend *backend, int64_t windo
     return g;
 }
 
-static enum mtip_status hold_frames(struct frames *f, const struct merging *g)
+static enum mtip_status hold_frames(struct frames *f, struct merging *g)
 {
     enum mtip_status status = MTIP_OK;
     const struct backend *backend = g->backend;

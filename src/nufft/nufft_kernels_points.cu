@@ -35,10 +35,7 @@ __device__ static int32_t fold(double x, int32_t nf, int width, double *fraction
     if (!(turns >= -0.5 && turns <= 0.5)) {
         turns -= floor(turns + 0.5);
     }
-    double q = turns * nf - 0.5 * width;
-    if (q < 0.0) {
-        q += nf;
-    }
+    double q = turns * nf - 0.5 * width; /* over -nf, as nf >= 2 width */
     if (q < 0.0) {
         q += nf;
     }
