@@ -20,13 +20,32 @@ typedef REAL NAME(vec_any)
 #define LOAD(p) ((VEC) * (const NAME(vec_any) *)(p))
 #define STORE(p, v) (*(NAME(vec_any) *)(p) = (NAME(vec_any))(v))
 
-/* Taps of one axis at s = 8 f: `nv` vectors of taps. */
-NUFFT_INLINE void NAME(taps)(VEC *k, const REAL *table, REAL s, const int nv, const int degree)
+/* All lanes x; x + (VEC){0} would cost an addition, because of -0. */
+#define ALL(x) ((x) - (VEC){0})
+
+/* A chunk's points on one axis: where their polynomials are in the kernel table, and the argument. */
+struct NAME(pieces) {
+    int32_t at[NUFFT_CPU_CHUNK];
+    REAL t[NUFFT_CPU_CHUNK];
+};
+
+/* s = 8 f of n points; `piece` values of the table a subinterval. */
+NUFFT_INLINE void NAME(find_pieces)(struct NAME(pieces) * out, const void *s, int64_t first, int n,
+                                    const int piece)
 {
-    int b = (int)s;
-    b = b < NUFFT_SUBINTERVALS ? b : NUFFT_SUBINTERVALS - 1;
-    const REAL t = s - (REAL)b - (REAL)0.5;
-    const REAL *p = table + b * (degree + 1) * nv * LANES;
+    const REAL *from = (const REAL *)s + first;
+    for (int p = 0; p < n; p++) {
+        int32_t b = (int32_t)from[p];
+        b = b < NUFFT_SUBINTERVALS ? b : NUFFT_SUBINTERVALS - 1;
+        out->t[p] = from[p] - (REAL)b - (REAL)0.5;
+        out->at[p] = b * piece;
+    }
+}
+
+/* Taps of one axis, `nv` vectors, from the polynomials at `p`. */
+NUFFT_INLINE void NAME(taps)(VEC *k, const REAL *p, REAL argument, const int nv, const int degree)
+{
+    const VEC t = ALL(argument);
     NUFFT_UNROLL
     for (int i = 0; i < nv; i++) {
         k[i] = LOAD(p + (degree * nv + i) * LANES);
@@ -41,10 +60,11 @@ NUFFT_INLINE void NAME(taps)(VEC *k, const REAL *table, REAL s, const int nv, co
 }
 
 /* The same into memory, for taps that are used one at a time. */
-NUFFT_INLINE void NAME(taps_store)(REAL *out, const void *table, REAL s, const int w, const int nv)
+NUFFT_INLINE void NAME(taps_store)(REAL *out, const void *table, const struct NAME(pieces) * pieces,
+                                   int p, const int nv, const int degree)
 {
     VEC k[NUFFT_MAX_WIDTH];
-    NAME(taps)(k, table, s, nv, w / 2 + 1);
+    NAME(taps)(k, (const REAL *)table + pieces->at[p], pieces->t[p], nv, degree);
     NUFFT_UNROLL
     for (int i = 0; i < nv; i++) {
         STORE(out + i * LANES, k[i]);
@@ -55,7 +75,7 @@ NUFFT_INLINE void NAME(taps_store)(REAL *out, const void *table, REAL s, const i
 NUFFT_INLINE void NAME(weigh)(VEC *out, const REAL *kx, const REAL *strength, const int nv,
                               const int components)
 {
-    VEC c = (VEC){0} + strength[0];
+    VEC c = ALL(strength[0]);
     if (components == 2) {
         NUFFT_UNROLL
         for (int l = 1; l < LANES; l += 2) {
@@ -178,7 +198,7 @@ NUFFT_INLINE void NAME(gather_narrow)(const REAL *corner, VEC *s, const struct N
     VEC ky[NUFFT_MAX_WIDTH];
     NUFFT_UNROLL
     for (int y = 0; y < w; y++) {
-        ky[y] = (VEC){0} + a->y[y];
+        ky[y] = ALL(a->y[y]);
     }
     NUFFT_UNROLL
     for (int i = 0; i < nv; i++) {
@@ -234,13 +254,14 @@ NUFFT_INLINE void NAME(kernel_body)(const struct nufft_cpu_job *job, const int s
     const int wy = dim == 3 ? w : 1;
     const int wz = dim > 1 ? w : 1;
     const int shift = NUFFT_CPU_PAIR_SHIFT;
-    const int narrow = !spread && dim == 3 && nv == 1 && w <= 8;
+    const int narrow = !spread && dim == 3 && ((nv == 1 && w <= 8) || (nv == 2 && w <= 6));
     const int64_t row_step = job->tile_row;
     const int64_t plane_step = dim == 3 ? job->tile_plane : job->tile_row;
     /* Taps of a point are x_taps, y_taps, z_taps apart; the arrays are for the widest kernel. */
     const int x_taps = nv * LANES;
     const int y_taps = nw * LANES;
     const int z_taps = nw * LANES + 2 * shift;
+    struct NAME(pieces) piece[3];
     REAL kx[NUFFT_CPU_CHUNK * 2 * NUFFT_MAX_WIDTH] __attribute__((aligned(64)));
     REAL ky[NUFFT_CPU_CHUNK * 2 * NUFFT_MAX_WIDTH] __attribute__((aligned(64)));
     REAL kz[NUFFT_CPU_CHUNK * (2 * NUFFT_MAX_WIDTH + 2 * NUFFT_CPU_PAIR_SHIFT)]
@@ -253,17 +274,29 @@ NUFFT_INLINE void NAME(kernel_body)(const struct nufft_cpu_job *job, const int s
         const int64_t first = next;
         const int n =
             job->end - first < NUFFT_CPU_CHUNK ? (int)(job->end - first) : NUFFT_CPU_CHUNK;
+        /* Strengths lie where the user put them: far apart. Those of the next chunk are asked for now. */
+        const int64_t ahead =
+            job->end - first < 3 * NUFFT_CPU_CHUNK ? job->end - first : 3 * NUFFT_CPU_CHUNK;
+        for (int64_t p = 2 * NUFFT_CPU_CHUNK; p < ahead; p++) {
+            const int64_t at = (int64_t)job->order[first + p] * components;
+            if (spread) {
+                __builtin_prefetch((const REAL *)job->strengths + at, 0);
+            } else {
+                __builtin_prefetch((REAL *)job->values + at, 1);
+            }
+        }
+        NAME(find_pieces)(&piece[0], job->s[0], first, n, (wx / 2 + 2) * nv * LANES);
+        for (int d = 1; d < dim; d++) {
+            NAME(find_pieces)(&piece[d], job->s[d], first, n, (w / 2 + 2) * nw * LANES);
+        }
         for (int p = 0; p < n; p++) {
-            const int64_t j = first + p;
-            NAME(taps_store)(kx + p * x_taps, job->table[0], ((const REAL *)job->s[0])[j], wx, nv);
+            NAME(taps_store)(kx + p * x_taps, job->table[0], &piece[0], p, nv, wx / 2 + 1);
             if (dim == 3) {
-                NAME(taps_store)
-                (ky + p * y_taps, job->table[1], ((const REAL *)job->s[1])[j], w, nw);
+                NAME(taps_store)(ky + p * y_taps, job->table[1], &piece[1], p, nw, w / 2 + 1);
             }
             if (dim > 1) {
                 NAME(taps_store)
-                (kz + p * z_taps + shift, job->table[dim - 1], ((const REAL *)job->s[dim - 1])[j],
-                 w, nw);
+                (kz + p * z_taps + shift, job->table[dim - 1], &piece[dim - 1], p, nw, w / 2 + 1);
             }
         }
         for (int p = 0; p < n;) {
@@ -471,6 +504,7 @@ static const struct nufft_cpu_kernels NAME(kernels) = {
 };
 
 #undef VEC
+#undef ALL
 #undef LOAD
 #undef STORE
 #undef KERNEL

@@ -12,8 +12,8 @@
 #include "core/memory.h"
 #include "nufft/nufft_cpu.h"
 
-/* Bytes of a padded tile: half of a usual L2 cache. */
-#define TILE_BYTES 200000
+/* Bytes of a padded tile: most of a small L2 cache (512 KiB). The larger, the less of it is rim. */
+#define TILE_BYTES 400000
 /* Points in a task: small enough to share out a dense tile, large enough to pay for its copy. */
 #define TASK_POINTS 16384
 
