@@ -40,9 +40,13 @@ folders=cuda3
 if [ -z "${MTIP_TEST_SHORT:-}" ]; then
     folders="cuda1 cuda2 cuda3"
     check "CUDA, 1 rank, 1 device" on_devices 1 8G 1 cuda1
+    HC_ORDER=random # of threads and blocks, which must not matter either
+    export HC_ORDER
     check "CUDA, 2 ranks, 4 devices" on_devices 4 8G 2 cuda2
+    HC_ORDER=reverse
 fi
 check "CUDA, 3 ranks, 2 devices" on_devices 2 8G 3 cuda3
+unset HC_ORDER
 
 # ---- the same result -------------------------------------------------------------------------
 same_density() { # FOLDER: FSC with the CPU's of 0.99 in every shell
@@ -68,6 +72,18 @@ END
     for folder in $folders; do
         check "orientations of the CPU: $folder" "$python" "$work/same.py" "$work/cpu/result.h5" "$work/$folder/result.h5"
     done
+    cat >"$work/bits.py" <<'END'
+import sys
+import h5py
+first, *others = (h5py.File(path, "r") for path in sys.argv[1:])
+names = ["density", "support", "autocorrelation", "orientations", "fluence", "score", "fsc", "prtf"]
+different = [(o.filename, n) for o in others for n in names if o[n][()].tobytes() != first[n][()].tobytes()]
+print(different)
+sys.exit(len(others) == 0 or len(different) > 0)
+END
+    [ -n "${MTIP_TEST_SHORT:-}" ] ||
+        check "the same bits on 1, 2 and 3 ranks" "$python" "$work/bits.py" "$work/cuda1/result.h5" \
+            "$work/cuda2/result.h5" "$work/cuda3/result.h5"
 else
     echo "skip - orientations: no Python with numpy, h5py and matplotlib"
 fi
