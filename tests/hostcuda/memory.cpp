@@ -1,5 +1,6 @@
 // memory.cpp - device memory (arenas that only kernels and copies can touch, red zones, freed memory
-// recognised), pinned host memory, and questions about addresses.
+// recognised), pinned host memory, and questions about addresses. The CUDA interface to it is in
+// memory_api.cpp.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -7,14 +8,13 @@
 
 #include <sys/mman.h>
 
-#include "layer.h"
+#include "arena.h"
 #include "sanitizers.h"
 
 namespace hc
 {
 
 static const size_t red_zone = 512;
-static const size_t granule = 512; // alignment of allocations, as on a device 256 at least
 static const size_t huge_page = 2u << 20;
 static const size_t remembered_frees = 512;
 
@@ -23,23 +23,13 @@ struct Freed {
     size_t offset, size;
     CallStack made, freed;
 };
-struct Pinned {
-    size_t size;
-    bool registered;
-    CallStack made;
-};
 static auto &all_devices = leaky<std::vector<Device>>();
-static auto &pinned = leaky<std::map<char *, Pinned>>();
+std::map<char *, Pinned> &pinned = leaky<std::map<char *, Pinned>>();
 static auto &freed = leaky<std::deque<Freed>>();
 
 std::vector<Device> &devices()
 {
     return all_devices;
-}
-
-static size_t round_up(size_t x, size_t unit)
-{
-    return (x + unit - 1) / unit * unit;
 }
 
 static size_t arena_size() // red zones come on top of what a program may allocate
@@ -198,7 +188,7 @@ void check_red_zones(int device, const char *culprit)
     }
 }
 
-static cudaError_t allocate(void **result, size_t size)
+cudaError_t allocate(void **result, size_t size)
 {
     *result = nullptr;
     if (size == 0) {
@@ -253,7 +243,7 @@ static void add_hole(Device &d, size_t offset, size_t size)
     d.holes[offset] = size;
 }
 
-static void release(int device, size_t offset)
+void release(int device, size_t offset)
 {
     Device &d = devices()[(size_t)device];
     const Allocation a = d.live[offset];
@@ -275,8 +265,7 @@ static void release(int device, size_t offset)
     add_hole(d, offset, a.span);
 }
 
-// The offset of the allocation that starts at the pointer; notes what is wrong if there is none.
-static bool find_start(const void *pointer, const char *function, int *device, size_t *offset)
+bool find_start(const void *pointer, const char *function, int *device, size_t *offset)
 {
     *device = owner(pointer);
     if (*device >= 0) {
@@ -299,7 +288,7 @@ static bool find_start(const void *pointer, const char *function, int *device, s
     return false;
 }
 
-static cudaError_t allocate_pinned(void **pointer, size_t size)
+cudaError_t allocate_pinned(void **pointer, size_t size)
 {
     *pointer = nullptr;
     void *p = aligned_alloc(4096, round_up(size ? size : 1, 4096));
@@ -336,153 +325,3 @@ void report_leaks()
 }
 
 } // namespace hc
-
-using namespace hc;
-
-extern "C" {
-
-cudaError_t cudaMalloc(void **pointer, size_t size)
-{
-    HC_ENTER(Kind::alloc);
-    return allocate(pointer, size);
-}
-
-cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height)
-{
-    HC_ENTER(Kind::alloc);
-    *pitch = round_up(width, granule);
-    return allocate(pointer, *pitch * height);
-}
-
-cudaError_t cudaFree(void *pointer)
-{
-    HC_ENTER(Kind::none);
-    if (!pointer) {
-        return cudaSuccess;
-    }
-    int device;
-    size_t offset;
-    if (!find_start(pointer, "cudaFree", &device, &offset)) {
-        return set_error(cudaErrorInvalidValue);
-    }
-    run_device(device); // freeing waits for the device
-    release(device, offset);
-    return cudaSuccess;
-}
-
-// Memory of the pool is there at once; that it may only be used in stream order is not checked.
-cudaError_t cudaMallocAsync(void **pointer, size_t size, cudaStream_t stream)
-{
-    HC_ENTER(Kind::alloc);
-    if (!find_stream(stream)) {
-        return set_error(cudaErrorInvalidResourceHandle);
-    }
-    return allocate(pointer, size);
-}
-
-cudaError_t cudaFreeAsync(void *pointer, cudaStream_t handle)
-{
-    HC_ENTER(Kind::none);
-    Stream *stream = find_stream(handle);
-    if (!stream) {
-        return set_error(cudaErrorInvalidResourceHandle);
-    }
-    if (!pointer) {
-        return cudaSuccess;
-    }
-    int device;
-    size_t offset;
-    if (!find_start(pointer, "cudaFreeAsync", &device, &offset)) {
-        return set_error(cudaErrorInvalidValue);
-    }
-    devices()[(size_t)device].live[offset].free_pending = true;
-    Operation operation;
-    operation.run = [=] { release(device, offset); };
-    enqueue(stream, std::move(operation));
-    return cudaSuccess;
-}
-
-cudaError_t cudaHostAlloc(void **pointer, size_t size, unsigned int)
-{
-    HC_ENTER(Kind::pinned);
-    return allocate_pinned(pointer, size);
-}
-
-cudaError_t cudaMallocHost(void **pointer, size_t size)
-{
-    HC_ENTER(Kind::pinned);
-    return allocate_pinned(pointer, size);
-}
-
-cudaError_t cudaFreeHost(void *pointer)
-{
-    HC_ENTER(Kind::none);
-    if (!pointer) {
-        return cudaSuccess;
-    }
-    auto it = pinned.find((char *)pointer);
-    if (it == pinned.end() || it->second.registered) {
-        note("cudaFreeHost: %p was not allocated by cudaHostAlloc; called at %s", pointer,
-             describe_call_stack(take_call_stack()).c_str());
-        return set_error(cudaErrorInvalidValue);
-    }
-    run_all(); // waits for the devices
-    pinned.erase(it);
-    free(pointer);
-    return cudaSuccess;
-}
-
-cudaError_t cudaHostRegister(void *pointer, size_t size, unsigned int)
-{
-    HC_ENTER(Kind::pinned);
-    if (!pointer || size == 0) {
-        return set_error(cudaErrorInvalidValue);
-    }
-    if (is_pinned(pointer)) {
-        return set_error(cudaErrorHostMemoryAlreadyRegistered);
-    }
-    pinned[(char *)pointer] = Pinned{size, true, take_call_stack()};
-    return cudaSuccess;
-}
-
-cudaError_t cudaHostUnregister(void *pointer)
-{
-    HC_ENTER(Kind::none);
-    auto it = pinned.find((char *)pointer);
-    if (it == pinned.end() || !it->second.registered) {
-        return set_error(cudaErrorHostMemoryNotRegistered);
-    }
-    run_all();
-    pinned.erase(it);
-    return cudaSuccess;
-}
-
-cudaError_t cudaHostGetDevicePointer(void **device_pointer, void *host_pointer, unsigned int)
-{
-    HC_ENTER(Kind::device);
-    if (!is_pinned(host_pointer)) {
-        return set_error(cudaErrorInvalidValue);
-    }
-    *device_pointer = host_pointer;
-    return cudaSuccess;
-}
-
-cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *pointer)
-{
-    HC_ENTER(Kind::device);
-    memset(attributes, 0, sizeof *attributes);
-    const int device = owner(pointer);
-    attributes->device = device < 0 ? current_device : device;
-    if (device >= 0) {
-        attributes->type = cudaMemoryTypeDevice;
-        attributes->devicePointer = (void *)pointer;
-    } else {
-        const bool known = is_pinned(pointer);
-        attributes->type = known ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
-        attributes->hostPointer = (void *)pointer;
-        attributes->devicePointer = known ? (void *)pointer : nullptr;
-    }
-    return cudaSuccess;
-}
-
-} // extern "C"
