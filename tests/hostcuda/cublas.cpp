@@ -32,8 +32,8 @@ cublasStatus_t enter_blas(const char *function, cublasHandle_t handle)
     return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t queue(cublasHandle_t handle, const char *function,
-                            std::initializer_list<std::pair<const void *, size_t>> ranges,
-                            std::function<void()> work)
+                     std::initializer_list<std::pair<const void *, size_t>> ranges,
+                     std::function<void()> work)
 {
     if (handle->device != current_device) {
         note("%s: the handle was made on device %d, the current device is %d", function,
