@@ -5,7 +5,7 @@
     python3 bench/compare_nufft.py [--quick] [--threads 1,2] [--cases REGEX] [--json FILE]
     python3 bench/compare_nufft.py --memory        bytes added, in a process of its own each
 
-One figure is (set-points once + five executes) / 5: the least set-points and the least execute of several
+One figure is (set-points once + five executes) / 5, from the least set-points and the least execute of several
 rounds in which the contenders take turns. Plans are made and outputs allocated outside the clock. With one
 thread the clock is CPU time of the process, which other programs disturb least, else wall time.
 
@@ -111,7 +111,7 @@ def race(case, makers, tolerances, samples, threads, args):
     while rounds == 0 or (spent < args.seconds and rounds < 12):
         begin = time.perf_counter()
         for name, contender in contenders.items():
-            times = measure(contender, threads, 2 if args.quick else EXECUTES)
+            times = measure(contender, threads, args.executes)
             best[name] = [min(a, b) for a, b in zip(best[name], times)]
         spent += time.perf_counter() - begin
         rounds += 1
@@ -236,6 +236,7 @@ def main():
     parser.add_argument("--cases", default=".", help="regular expression over the case names")
     parser.add_argument("--only", default=".", help="regular expression over the contenders")
     parser.add_argument("--seconds", type=float, default=None, help="timing a case, about")
+    parser.add_argument("--executes", type=int, default=None, help="timed a round (5; 2 with --quick)")
     parser.add_argument("--tolerances", metavar="FILE", help="tolerances found earlier; new ones are added")
     parser.add_argument("--calibrate", action="store_true", help="only find tolerances")
     parser.add_argument("--memory", action="store_true", help="memory added instead of time")
@@ -243,6 +244,8 @@ def main():
     args = parser.parse_args()
     if args.seconds is None:
         args.seconds = 0.5 if args.quick else 20.0
+    if args.executes is None:
+        args.executes = 2 if args.quick else EXECUTES
     threads = [int(n) for n in (args.threads or ("1" if args.quick else "1,2")).split(",")]
     library = Library(os.path.abspath(args.library))
     known = {}

@@ -274,7 +274,7 @@ NUFFT_INLINE void NAME(kernel_body)(const struct nufft_cpu_job *job, const int s
         const int64_t first = next;
         const int n =
             job->end - first < NUFFT_CPU_CHUNK ? (int)(job->end - first) : NUFFT_CPU_CHUNK;
-        /* Strengths lie where the user put them: far apart. Those of the next chunk are asked for now. */
+        /* Strengths lie where the user put them: far apart. Those of the chunk after the next are asked for now. */
         const int64_t ahead =
             job->end - first < 3 * NUFFT_CPU_CHUNK ? job->end - first : 3 * NUFFT_CPU_CHUNK;
         for (int64_t p = 2 * NUFFT_CPU_CHUNK; p < ahead; p++) {
