@@ -149,17 +149,21 @@ static void test_adjoint(void **state)
 static void test_end_of_period(void **state)
 {
     (void)state;
-    enum { SIZES = 50, TAPS = 8 };
+    enum { SIZES = 50, HALVES = 16, STEPS = 4 }; /* fine grids, halves of a width, last bits */
     for (int type = 1; type <= 2; type++) {
         struct nufft_case c = base_case(type, NUFFT_METHOD_COLUMN);
         c.dimension = 1;
         c.n_modes[0] = 12;
-        c.n_points = SIZES * TAPS;
+        c.n_points = SIZES * HALVES * STEPS;
         struct nufft_data data;
         nufft_data_make(&data, &c);
-        for (int j = 0; j < SIZES * TAPS; j++) {
-            const double nf = 10 + j / TAPS;
-            data.x[0][j] = nextafter(2.0 * acos(-1.0) * (1 + j % TAPS) / nf, 0.0);
+        for (int j = 0; j < SIZES * HALVES * STEPS; j++) {
+            const double nf = 10 + j / (HALVES * STEPS);
+            double x = acos(-1.0) * (1 + j / STEPS % HALVES) / nf;
+            for (int k = 0; k < j % STEPS; k++) {
+                x = nextafter(x, 0.0);
+            }
+            data.x[0][j] = x;
         }
         const int64_t n = type == 2 ? data.values : data.mode_values;
         double *exact = calloc((size_t)n, sizeof *exact), *got = calloc((size_t)n, sizeof *got);
