@@ -210,6 +210,7 @@ def draw_convergence(figure, cell, result):
     wanted = [
         ("log_likelihood", "log-likelihood\nper photon", BLUE),
         ("median_turn_deg", "median turn\n(degrees)", ORANGE),
+        ("coverage", "evenness\nof views", GREY),
         ("r_factor", "R factor of\nthe phasing", VERMILION),
         ("half_resolution_A", "resolution (Å)", GREEN),
     ]
@@ -224,7 +225,7 @@ def draw_convergence(figure, cell, result):
         panel = figure.add_subplot(grid[row])
         values = np.array(result.generations[name], dtype=float)
         values[~np.isfinite(values)] = np.nan
-        if name in ("log_likelihood", "median_turn_deg"):
+        if name in ("log_likelihood", "median_turn_deg", "coverage"):
             values[~np.broadcast_to(matched, values.shape)] = np.nan
         if name == "half_resolution_A":
             values[values <= 0] = np.nan

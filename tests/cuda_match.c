@@ -107,6 +107,9 @@ static const struct match_case match_cases[] = {
     {1, 1, 1, 1},        {3, 7, 5, 6},       {37, 64, 101, 101},
     {130, 33, 257, 300}, {1500, 4096, 3, 3}, {1000, 3, 9001, 9001},
 };
+static const struct match_draw all_references = {.most = 0};
+static const struct match_draw some_references = {
+    .key = UINT64_C(0x123456789abcdef), .first_frame = 1000, .most = UINT32_MAX / 4};
 #define N_MATCH_CASES (sizeof match_cases / sizeof *match_cases)
 
 struct match_data {
@@ -153,17 +156,21 @@ static double reference_score(const struct match_data *d, const struct match_cas
 }
 
 static double reference_best(const struct match_data *d, const struct match_case *c,
-                             enum nufft_precision precision, int64_t n)
+                             enum nufft_precision precision, int64_t n, struct match_draw draw)
 {
     double best = -INFINITY;
     for (int64_t r = 0; r < c->n_slices; r++) {
+        if (!match_is_candidate(draw, n, 100 + r)) {
+            continue;
+        }
         const double score = reference_score(d, c, precision, n, r);
         best = score > best ? score : best;
     }
     return best;
 }
 
-static void match_one(const struct match_case *c, enum nufft_precision precision)
+static void match_one(const struct match_case *c, enum nufft_precision precision,
+                      struct match_draw draw)
 {
     const int64_t n = c->n_frames, n_late = c->n_slices / 2, n_early = c->n_slices - n_late;
     const double tolerance = precision == NUFFT_FLOAT ? FLOAT_SUM_ROUNDING : SUM_ROUNDING;
@@ -192,8 +199,12 @@ static void match_one(const struct match_case *c, enum nufft_precision precision
     void *workspace = NULL;
     assert_ok(backend_alloc(t.cuda, &workspace, (int64_t)bytes, 1, "workspace"));
     assert_ok(match_ops_cuda.open(&handle, t.cuda));
-    struct match_block block = {
-        .frames = frames, .ld = c->ld, .n_frames = n, .n_use = c->n_use, .precision = precision};
+    struct match_block block = {.frames = frames,
+                                .ld = c->ld,
+                                .n_frames = n,
+                                .n_use = c->n_use,
+                                .precision = precision,
+                                .draw = draw};
     /* the later half first: the order of blocks must not matter */
     if (n_late > 0) {
         block.slices = slices + (size_t)(n_early * c->n_use) * item;
@@ -208,10 +219,11 @@ static void match_one(const struct match_case *c, enum nufft_precision precision
     assert_ok(backend_download(t.cuda, score, d_score, BYTES(n, score)));
     assert_ok(backend_download(t.cuda, index, d_index, BYTES(n, index)));
     for (int64_t i = 0; i < n; i++) {
-        const double best = reference_best(&d, c, precision, i);
+        const double best = reference_best(&d, c, precision, i, draw);
         assert_close(score[i], best, tolerance * scale);
         if (best > (double)-INFINITY) { /* of scores closer than rounding either may have won */
             assert_true(index[i] >= 100 && index[i] < 100 + c->n_slices);
+            assert_true(match_is_candidate(draw, i, index[i]));
             assert_close(reference_score(&d, c, precision, i, index[i] - 100), best,
                          tolerance * scale);
         } else {
@@ -231,7 +243,8 @@ static void best_references_single(void **state)
 {
     (void)state;
     for (size_t i = 0; i < N_MATCH_CASES; i++) {
-        match_one(&match_cases[i], NUFFT_FLOAT);
+        match_one(&match_cases[i], NUFFT_FLOAT, all_references);
+        match_one(&match_cases[i], NUFFT_FLOAT, some_references);
     }
 }
 
@@ -239,7 +252,8 @@ static void best_references_double(void **state)
 {
     (void)state;
     for (size_t i = 0; i < N_MATCH_CASES; i++) {
-        match_one(&match_cases[i], NUFFT_DOUBLE);
+        match_one(&match_cases[i], NUFFT_DOUBLE, all_references);
+        match_one(&match_cases[i], NUFFT_DOUBLE, some_references);
     }
 }
 

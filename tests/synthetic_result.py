@@ -44,6 +44,7 @@ def main():
         group["n_references"] = np.r_[0, np.full(generations - 1, 2000)]
         group["log_likelihood"] = -6 + 0.4 * (1 - np.exp(-g / 3))
         group["median_turn_deg"] = 90 * np.exp(-g / 2) + 1.5
+        group["coverage"] = 1 - 0.7 * np.exp(-g / 3)
         group["r_factor"] = 0.4 * np.exp(-g / 3) + 0.12
         group["half_resolution_A"] = np.r_[np.nan, 7.4 + 20 * np.exp(-g[1:] / 2)]
         y, x = np.mgrid[-16:16, -16:16] + 0.5

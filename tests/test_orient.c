@@ -260,6 +260,29 @@ static void make_estimates(double *estimates, double *truths, int64_t n, int64_t
     }
 }
 
+static void the_least_eigenvalue_tells_how_even_directions_are(void **state)
+{
+    (void)state;
+    struct rng rng = rng_stream(31, RNG_TEST, 0, 0);
+    /* diagonal matrices turned at will: the eigenvalues stay */
+    static const double values[][3] = {
+        {1.0, 2.0, 3.0}, {0.0, 0.0, 1.0}, {-4.0, 5.0, 5.0}, {2.0, 2.0, 2.0}, {1e-9, 0.4, 0.6}};
+    for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
+        double q[4], r[9], a[3][3] = {{0.0}};
+        rng_quaternion(&rng, q);
+        quaternion_to_matrix(r, q);
+        for (int i = 0; i < 3; i++) {
+            for (int j = 0; j < 3; j++) {
+                for (int e = 0; e < 3; e++) {
+                    a[i][j] += r[3 * i + e] * values[k][e] * r[3 * j + e];
+                }
+            }
+        }
+        const double s[6] = {a[0][0], a[1][1], a[2][2], a[0][1], a[0][2], a[1][2]};
+        assert_close(orient_least_eigenvalue(s), values[k][0], 1e-7);
+    }
+}
+
 static void errors_find_the_global_turn_and_the_half_turns(void **state)
 {
     (void)state;
@@ -330,6 +353,7 @@ int main(void)
         cmocka_unit_test(super_fibonacci_has_no_preferred_direction),
         cmocka_unit_test(a_turned_covering_is_the_covering_turned),
         cmocka_unit_test(the_spacing_is_that_of_the_volume_per_sample),
+        cmocka_unit_test(the_least_eigenvalue_tells_how_even_directions_are),
         cmocka_unit_test(errors_find_the_global_turn_and_the_half_turns),
         cmocka_unit_test(errors_of_random_estimates_are_large),
         cmocka_unit_test(no_frames_cannot_be_judged),

@@ -83,8 +83,9 @@ static void make_result(struct result *r, int64_t m)
     r->n_generations = GENERATIONS;
     assert_ok(MEMORY_ALLOC(&r->generations, GENERATIONS, "generations"));
     for (int g = 0; g < GENERATIONS; g++) {
-        r->generations[g] = (struct generation_metrics){
-            20.0 - g, 400 + g, -5.5 + g, 0.5, 80.0 - g, 0.25, 15.0, 1.0, 2.0, 3.0, 4.0, 5.0 + g};
+        r->generations[g] =
+            (struct generation_metrics){20.0 - g, 400 + g, -5.5 + g, 0.5, 80.0 - g, 0.75,   0.25,
+                                        15.0,     1.0,     2.0,      3.0, 4.0,      5.0 + g};
     }
     r->n_shown = SHOWN;
     r->show_ny = 4;

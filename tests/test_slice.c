@@ -11,6 +11,7 @@
 #include "mtip/frames.h"
 #include "mtip/geometry.h"
 #include "mtip/match.h"
+#include "mtip/match_draw.h"
 #include "mtip/orient.h"
 #include "mtip/slice.h"
 
@@ -220,11 +221,65 @@ static void matching_finds_the_best(void **state)
     }
 }
 
+/* A share of the references: the best of those that each frame draws, whichever frames lie together. */
+static void a_frame_is_matched_with_its_share(void **state)
+{
+    (void)state;
+    enum { FRAMES = 40, SLICES = 300, USE = 21 };
+    static float data[FRAMES * USE], slices[SLICES * USE];
+    struct rng rng = rng_stream(6, RNG_TEST, 0, 0);
+    struct backend *backend = NULL;
+    int64_t n_candidates = 0, n_agree = 0;
+    const struct match_draw draw = {.key = 99, .first_frame = 0, .most = UINT32_MAX / 10};
+    assert_ok(backend_create(&backend, "cpu", 0, 2));
+    for (int i = 0; i < FRAMES * USE; i++) {
+        data[i] = (float)rng_poisson(&rng, 3.0);
+    }
+    for (int i = 0; i < SLICES * USE; i++) {
+        slices[i] = (float)rng_normal(&rng);
+    }
+    for (int first = 0; first < FRAMES; first += 10) { /* four ranks' frames */
+        struct frames frames = {.n_total = FRAMES, .first = first, .n = 10, .n_pixel = USE};
+        struct matcher *matcher = NULL;
+        double score[10];
+        int64_t index[10];
+        frames.data = frames.host = data + first * USE;
+        assert_ok(matcher_create(&matcher, backend, &frames, NUFFT_FLOAT, SLICES));
+        assert_ok(matcher_reset(matcher));
+        matcher_draw(matcher, 0.1, draw.key);
+        assert_ok(matcher_block(matcher, slices, SLICES, USE, 0));
+        assert_ok(matcher_best(matcher, score, index));
+        for (int f = 0; f < 10; f++) {
+            double best = -INFINITY, best_of_all = -INFINITY;
+            for (int r = 0; r < SLICES; r++) {
+                double sum = 0.0;
+                for (int p = 0; p < USE; p++) {
+                    sum += (double)data[(first + f) * USE + p] * (double)slices[r * USE + p];
+                }
+                best_of_all = fmax(best_of_all, sum);
+                if (match_is_candidate(draw, first + f, r)) {
+                    best = fmax(best, sum);
+                    n_candidates++;
+                }
+            }
+            assert_close(score[f], best, 1e-10);
+            assert_true(match_is_candidate(draw, first + f, index[f]));
+            n_agree += best == best_of_all;
+        }
+        matcher_destroy(&matcher);
+    }
+    /* 12000 draws of one in ten: 1200, standard deviation 33; the best of all is among them for a tenth of the frames */
+    assert_close((double)n_candidates, 1200.0, 5.0 * 33.0);
+    assert_true(n_agree < FRAMES / 2);
+    backend_destroy(&backend);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slices_match_direct_sums),
         cmocka_unit_test(matching_finds_the_best),
+        cmocka_unit_test(a_frame_is_matched_with_its_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,8 @@ enum rng_purpose {
     RNG_REFINE = 6,              /* reconstruct: (generation, frame) */
     RNG_PHASE_START = 7,         /* reconstruct: (start, voxel) */
     RNG_PARTICLE = 8,            /* built-in particle: (atom, 0) */
-    RNG_BACKGROUND = 9           /* simulate: (frame, pixel) */
+    RNG_BACKGROUND = 9,          /* simulate: (frame, pixel) */
+    RNG_CANDIDATES = 10          /* reconstruct: (generation, 0) */
 };
 
 struct rng {

@@ -48,6 +48,7 @@ const struct result_metric result_metrics[] = {
     METRIC(log_likelihood, 0, "per photon"),
     METRIC(moved_fraction, 0, ""),
     METRIC(median_turn_deg, 0, "degree"),
+    METRIC(coverage, 0, ""),
     METRIC(r_factor, 0, ""),
     METRIC(half_resolution_A, 0, "A"),
     METRIC(seconds_slice, 0, "s"),

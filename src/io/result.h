@@ -25,10 +25,11 @@ extern "C" {
 struct generation_metrics {
     double resolution_A; /* d of the largest |s| used */
     int64_t n_references;
-    double log_likelihood;    /* mean over frames of the best score per photon */
-    double moved_fraction;    /* frames that turned by more than the reference spacing */
-    double median_turn_deg;   /* median turn of a frame since the last generation */
-    double r_factor;          /* of the phasing */
+    double log_likelihood;  /* mean over frames of the best score per photon */
+    double moved_fraction;  /* frames that turned by more than the reference spacing */
+    double median_turn_deg; /* median turn of a frame since the last generation */
+    double coverage;        /* evenness of the viewing directions: 1 = even, 0 = all in one plane */
+    double r_factor;        /* of the phasing */
     double half_resolution_A; /* between half merges (intensity correlation 0.5) */
     double seconds_slice, seconds_match, seconds_refine, seconds_merge, seconds_phase;
 };

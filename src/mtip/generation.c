@@ -118,6 +118,7 @@ static enum mtip_status search_orientations(struct reconstruction *r, int64_t g,
         .seed = (uint64_t)r->config->run.seed,
         .generation = g,
         .n_references = references_at(orientation, part),
+        .share = part < orientation->share_end ? orientation->share : 1.0,
         .refine_rounds = explore && orientation->refine_rounds > 2 ? 2 : orientation->refine_rounds,
         .explore = explore,
         .refine_trials = orientation->refine_trials,
@@ -140,48 +141,6 @@ static enum mtip_status search_orientations(struct reconstruction *r, int64_t g,
     }
     MTIP_TRY(normalise_fluence(r));
 cleanup:
-    return status;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* How far the frames turned since the last generation, and how well they fit. */
-static enum mtip_status orientation_metrics(struct reconstruction *r,
-                                            struct generation_metrics *metrics)
-{
-    enum mtip_status status = MTIP_OK;
-    const int64_t n = r->frames.n, n_total = r->frames.n_total;
-    const double spacing = orient_spacing(metrics->n_references);
-    double *turn = NULL, *all = NULL;
-    double moved = 0.0, score = 0.0, photons = 0.0;
-
-    status = MEMORY_ALLOC(&turn, n, "turns");
-    if (status == MTIP_OK && r->comm->rank == 0) {
-        status = MEMORY_ALLOC(&all, n_total, "turns");
-    }
-    MTIP_TRY(comm_agree(r->comm, status));
-    for (int64_t f = 0; f < n; f++) {
-        turn[f] = orient_turn(r->previous + 4 * f, r->quaternions + 4 * f);
-        moved += turn[f] > spacing ? 1.0 : 0.0;
-    }
-    MTIP_TRY(comm_gather_rows(r->comm, all, turn, n_total, r->frames.n_chunks, sizeof *turn, 0));
-    MTIP_TRY(comm_allreduce_sum(r->comm, &moved, 1));
-    metrics->moved_fraction = moved / (double)n_total;
-    r->moved = metrics->moved_fraction;
-    MTIP_TRY(exact_sum(r->comm, &score, r->score, n));
-    MTIP_TRY(exact_sum(r->comm, &photons, r->totals, n));
-    metrics->log_likelihood = photons > 0.0 ? score / photons : 0.0;
-    if (r->comm->rank == 0) {
-        qsort(all, (size_t)n_total, sizeof *all, compare_doubles);
-        metrics->median_turn_deg = 0.5 * (all[(n_total - 1) / 2] + all[n_total / 2]) * 180.0 / PI;
-    }
-cleanup:
-    memory_free(&all);
-    memory_free(&turn);
     return status;
 }
 
@@ -260,40 +219,6 @@ cleanup:
     return status;
 }
 
-/* Resolution at which the intensities of the half merges, less their shell means, correlate by 0.5. */
-static enum mtip_status half_resolution(struct reconstruction *r, double *resolution_A)
-{
-    enum mtip_status status = MTIP_OK;
-    const int64_t m = r->geometry.grid_size, cube[3] = {m, m, m};
-    const int64_t n_half = fft_half_count(cube), n_shells = resolution_n_shells(m);
-    double *spectra = NULL, *mean = NULL, *fsc = NULL;
-    MTIP_TRY(MEMORY_ALLOC(&spectra, 4 * n_half, "half-set intensities"));
-    MTIP_TRY(MEMORY_ALLOC(&mean, n_shells, "shell means"));
-    MTIP_TRY(MEMORY_ALLOC(&fsc, n_shells, "shell correlation"));
-    for (int half = 0; half < 2; half++) {
-        const double *intensity = r->intensity + (MERGE_EVEN + half) * n_half;
-        double *spectrum = spectra + 2 * half * n_half;
-        resolution_shell_mean(mean, intensity, r->measured, m);
-        for (int64_t i = 0; i < n_half; i++) {
-            const int64_t row = i / (m / 2 + 1);
-            const int64_t shell = resolution_shell(row / m, row % m, i % (m / 2 + 1), m);
-            spectrum[2 * i] = intensity[i] - (shell >= 0 ? mean[shell] : intensity[i]);
-        }
-    }
-    resolution_fsc_half(fsc, spectra, spectra + 2 * n_half, r->measured, m);
-    /* what lies inside the beamstop, or outside the march, says nothing: shells without a mode in use are
-     * taken as good below the first used one so that the curve starts there */
-    for (int64_t i = 0; i < n_shells && mean[i] == 0.0; i++) {
-        fsc[i] = 1.0;
-    }
-    *resolution_A = resolution_from_fsc(fsc, m, r->geometry.voxel_A, 0.5);
-cleanup:
-    memory_free(&fsc);
-    memory_free(&mean);
-    memory_free(&spectra);
-    return status;
-}
-
 /* Rank 0: phases the merged intensities, warm from the last density, and replaces A by its autocorrelation. */
 static enum mtip_status phase_merged(struct reconstruction *r, int64_t g, double part,
                                      struct phase_metrics *metrics)
@@ -338,7 +263,7 @@ static enum mtip_status phase_density(struct reconstruction *r, int64_t g, doubl
     if (r->comm->rank == 0) {
         status = keep_merged(r);
         if (status == MTIP_OK) {
-            status = half_resolution(r, &metrics->half_resolution_A);
+            status = generation_half_resolution(r, &metrics->half_resolution_A);
         }
         if (status == MTIP_OK) {
             status = phase_merged(r, g, part, &phased);
@@ -382,7 +307,7 @@ enum mtip_status generation_run(struct reconstruction *r, int64_t g)
     } else {
         const int explored = explores(r, g);
         MTIP_TRY(search_orientations(r, g, part, n_use, &metrics));
-        MTIP_TRY(orientation_metrics(r, &metrics));
+        MTIP_TRY(generation_measure_orientations(r, &metrics));
         watch_gain(r, part, explored, metrics.log_likelihood);
     }
     set_measured(r, radius);
@@ -397,27 +322,4 @@ enum mtip_status generation_run(struct reconstruction *r, int64_t g)
     }
 cleanup:
     return status;
-}
-
-void generation_log_titles(struct log *log)
-{
-    log_info(log, "%3s %7s %6s %9s %6s %7s %6s %7s | %6s %6s %6s %6s %6s", "gen", "d (A)", "refs",
-             "logL/ph", "moved", "turn", "R", "half(A)", "slice", "match", "refine", "merge",
-             "phase");
-}
-
-void generation_log_row(struct log *log, int64_t g, const struct generation_metrics *t)
-{
-    if (t->n_references == 0) {
-        log_info(log, "%3d %7.2f %6s %9s %6s %7s %6.3f %7.2f | %6s %6s %6s %6.2f %6.2f", (int)g,
-                 t->resolution_A, "-", "-", "-", "-", t->r_factor, t->half_resolution_A, "-", "-",
-                 "-", t->seconds_merge, t->seconds_phase);
-        return;
-    }
-    log_info(
-        log,
-        "%3d %7.2f %6d %9.4f %5.1f%% %6.2f\xc2\xb0 %6.3f %7.2f | %6.2f %6.2f %6.2f %6.2f %6.2f",
-        (int)g, t->resolution_A, (int)t->n_references, t->log_likelihood, 100.0 * t->moved_fraction,
-        t->median_turn_deg, t->r_factor, t->half_resolution_A, t->seconds_slice, t->seconds_match,
-        t->seconds_refine, t->seconds_merge, t->seconds_phase);
 }

@@ -19,6 +19,7 @@ struct matcher {
     int64_t *best_index; /* backend, [n] */
     double *scores;      /* backend, [max_slices] */
     void *workspace;     /* backend */
+    struct match_draw draw;
 };
 
 static const struct match_ops *const all_ops[BACKEND_COUNT] = {
@@ -89,6 +90,7 @@ enum mtip_status matcher_reset(struct matcher *matcher)
 {
     enum mtip_status status = MTIP_OK;
     const int64_t n = matcher->frames->n;
+    matcher->draw = (struct match_draw){.most = 0};
     double *score = NULL;
     int64_t *index = NULL;
     MTIP_TRY(MEMORY_ALLOC(&score, n, "best scores"));
@@ -108,6 +110,12 @@ cleanup:
     return status;
 }
 
+void matcher_draw(struct matcher *matcher, double share, uint64_t key)
+{
+    matcher->draw.key = key;
+    matcher->draw.most = share < 1.0 ? (uint32_t)fmax(1.0, share * (double)UINT32_MAX) : 0;
+}
+
 enum mtip_status matcher_block(struct matcher *matcher, const void *log_slices, int64_t n_slices,
                                int64_t n_use, int64_t first_index)
 {
@@ -119,6 +127,7 @@ enum mtip_status matcher_block(struct matcher *matcher, const void *log_slices, 
                                 .n_slices = n_slices,
                                 .n_use = n_use,
                                 .first_index = first_index,
+                                .draw = matcher->draw,
                                 .precision = matcher->precision};
     if (n_slices > matcher->max_slices) {
         return MTIP_ERROR(MTIP_ERR_ARGUMENT, "%" PRId64 " slices for a matcher of %" PRId64,
@@ -127,6 +136,7 @@ enum mtip_status matcher_block(struct matcher *matcher, const void *log_slices, 
     for (int64_t first = 0; first < frames->n && n_slices > 0; first += window) {
         /* the next window is copied meanwhile; after the last, the first, for the next block */
         const int64_t next = first + window < frames->n ? first + window : 0;
+        block.draw.first_frame = frames->first + first;
         block.n_frames = frames->n - first < window ? frames->n - first : window;
         MTIP_TRY(frames_fetch(&block.frames, frames, matcher->backend, first, block.n_frames));
         MTIP_TRY(frames_prefetch(frames, matcher->backend, next));

@@ -30,8 +30,12 @@ void matcher_destroy(struct matcher **matcher);
 size_t matcher_bytes(const struct backend *backend, const struct frames *frames,
                      enum nufft_precision precision, int64_t max_slices);
 
-/* Forgets the best references found so far. */
+/* Forgets the best references found so far; each frame is matched with all that come. */
 enum mtip_status matcher_reset(struct matcher *matcher) MTIP_NODISCARD;
+
+/* Until the next reset each frame is matched with a share of the references, 0 < share <= 1, drawn by `key`, the frame's
+ * index in the run and the reference's: the same for every number of ranks. */
+void matcher_draw(struct matcher *matcher, double share, uint64_t key);
 
 /* Scores all frames against a block of log-slices [R][n_use] (backend memory) whose first reference has index
  * first_index, and keeps each frame's best. Equal scores go to the lower index, so that the order of
@@ -39,7 +43,7 @@ enum mtip_status matcher_reset(struct matcher *matcher) MTIP_NODISCARD;
 enum mtip_status matcher_block(struct matcher *matcher, const void *log_slices, int64_t n_slices,
                                int64_t n_use, int64_t first_index) MTIP_NODISCARD;
 
-/* Best score and reference index of every frame so far, host [n]; index -1 where no block was seen. */
+/* Best score and reference index of every frame so far, host [n]; index -1 where no candidate was seen. */
 enum mtip_status matcher_best(struct matcher *matcher, double *score,
                               int64_t *index) MTIP_NODISCARD;
 

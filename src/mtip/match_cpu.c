@@ -117,16 +117,31 @@ static double largest_norm(const struct backend *backend, const struct match_blo
     return largest;
 }
 
+/* Takes the products of slices that frame n does not draw out of the row. */
+static void draw_float(float *row, const struct match_block *b, int64_t n)
+{
+    for (int64_t r = 0; r < b->n_slices && b->draw.most != 0; r++) {
+        row[r] = match_is_candidate(b->draw, n, b->first_index + r) ? row[r] : -INFINITY;
+    }
+}
+
+static void draw_double(double *row, const struct match_block *b, int64_t n)
+{
+    for (int64_t r = 0; r < b->n_slices && b->draw.most != 0; r++) {
+        row[r] = match_is_candidate(b->draw, n, b->first_index + r) ? row[r] : -(double)INFINITY;
+    }
+}
+
 /* Among the products of frame `d` with all slices, those within `margin` of the largest may be the best. */
 static void choose_float(double *best_score, int64_t *best_index, const struct match_block *b,
                          const float *d, const float *row, double margin)
 {
-    float top = row[0];
-    for (int64_t r = 1; r < b->n_slices; r++) {
+    float top = -INFINITY;
+    for (int64_t r = 0; r < b->n_slices; r++) {
         top = row[r] > top ? row[r] : top;
     }
     const float least = (float)((double)top - margin);
-    for (int64_t r = 0; r < b->n_slices; r++) {
+    for (int64_t r = 0; r < b->n_slices && top > -INFINITY; r++) {
         if (row[r] >= least) {
             keep_best(best_score, best_index, exact_score(d, b->slices, r, b->n_use, NUFFT_FLOAT),
                       b->first_index + r);
@@ -137,11 +152,11 @@ static void choose_float(double *best_score, int64_t *best_index, const struct m
 static void choose_double(double *best_score, int64_t *best_index, const struct match_block *b,
                           const float *d, const double *row, double margin)
 {
-    double top = row[0];
-    for (int64_t r = 1; r < b->n_slices; r++) {
+    double top = -(double)INFINITY;
+    for (int64_t r = 0; r < b->n_slices; r++) {
         top = row[r] > top ? row[r] : top;
     }
-    for (int64_t r = 0; r < b->n_slices; r++) {
+    for (int64_t r = 0; r < b->n_slices && top > -(double)INFINITY; r++) {
         if (row[r] >= top - margin) {
             keep_best(best_score, best_index, exact_score(d, b->slices, r, b->n_use, NUFFT_DOUBLE),
                       b->first_index + r);
@@ -171,7 +186,7 @@ static void multiply_tile(void *scores, double *frames, const struct match_block
 
 /* tolerance: rounding of a product of unit frame and largest slice. */
 static void match_tile(double *best_score, int64_t *best_index, const struct match_block *b,
-                       int64_t first, int64_t count, const void *scores, double tolerance)
+                       int64_t first, int64_t count, void *scores, double tolerance)
 {
     for (int64_t i = 0; i < count; i++) {
         const float *d = b->frames + (first + i) * b->ld;
@@ -181,9 +196,13 @@ static void match_tile(double *best_score, int64_t *best_index, const struct mat
         if (margin == 0.0) { /* a blank frame: all score alike */
             keep_best(score, index, 0.0, b->first_index);
         } else if (b->precision == NUFFT_FLOAT) {
-            choose_float(score, index, b, d, (const float *)scores + i * b->n_slices, margin);
+            float *row = (float *)scores + i * b->n_slices;
+            draw_float(row, b, first + i);
+            choose_float(score, index, b, d, row, margin);
         } else {
-            choose_double(score, index, b, d, (const double *)scores + i * b->n_slices, margin);
+            double *row = (double *)scores + i * b->n_slices;
+            draw_double(row, b, first + i);
+            choose_double(score, index, b, d, row, margin);
         }
     }
 }

@@ -132,9 +132,11 @@ static enum mtip_status block_cuda(const struct backend *backend, void *handle, 
     MTIP_TRY(backend_cuda_enter(backend));
     for (int64_t first = 0; first < b->n_frames; first += tile) {
         const int64_t count = smaller(tile, b->n_frames - first);
+        struct match_draw draw = b->draw;
+        draw.first_frame += first;
         MTIP_TRY(multiply(handle, b, first, count, workspace, wide, stream));
         CUDA_TRY(match_best_launch(best_score + first, best_index + first, workspace, count,
-                                   b->n_slices, b->first_index, b->precision, stream));
+                                   b->n_slices, b->first_index, draw, b->precision, stream));
     }
 cleanup:
     return status;

@@ -14,7 +14,7 @@ template <typename T>
 __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     best_kernel(double *__restrict__ best_score, int64_t *__restrict__ best_index,
                 const T *__restrict__ scores, int64_t n_frames, int64_t n_slices,
-                int64_t first_index)
+                int64_t first_index, struct match_draw draw)
 {
     for (int64_t n = row_first(); n < n_frames; n += row_step()) {
         const T *row = scores + n * n_slices;
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
         int64_t at = n_slices; /* none yet */
         for (int64_t r = threadIdx.x; r < n_slices; r += ROW_LANES) {
             const T score = row[r];
-            if (score > top) {
+            if (score > top && match_is_candidate(draw, n, first_index + r)) {
                 top = score;
                 at = r;
             }
@@ -87,8 +87,8 @@ __global__ void __launch_bounds__(FLAT_THREADS)
 
 extern "C" cudaError_t match_best_launch(double *best_score, int64_t *best_index,
                                          const void *scores, int64_t n_frames, int64_t n_slices,
-                                         int64_t first_index, enum nufft_precision precision,
-                                         cudaStream_t stream)
+                                         int64_t first_index, struct match_draw draw,
+                                         enum nufft_precision precision, cudaStream_t stream)
 {
     const dim3 block(ROW_LANES, ROW_WARPS);
     if (n_frames == 0 || n_slices == 0) {
@@ -97,10 +97,10 @@ extern "C" cudaError_t match_best_launch(double *best_score, int64_t *best_index
     const dim3 grid(block_count(n_frames, ROW_WARPS, MOST_BLOCKS));
     if (precision == NUFFT_FLOAT) {
         LAUNCH((best_kernel<float>), grid, block, 0, stream, best_score, best_index,
-               (const float *)scores, n_frames, n_slices, first_index);
+               (const float *)scores, n_frames, n_slices, first_index, draw);
     } else {
         LAUNCH((best_kernel<double>), grid, block, 0, stream, best_score, best_index,
-               (const double *)scores, n_frames, n_slices, first_index);
+               (const double *)scores, n_frames, n_slices, first_index, draw);
     }
     return cudaGetLastError();
 }

@@ -7,6 +7,7 @@
 
 #include "core/backend.h"
 #include "core/status.h"
+#include "mtip/match_draw.h"
 #include "nufft/nufft.h"
 
 #ifdef __cplusplus
@@ -22,6 +23,7 @@ struct match_block {
     int64_t n_slices;
     int64_t n_use;
     int64_t first_index;
+    struct match_draw draw;
     enum nufft_precision precision;
 };
 
@@ -32,7 +34,8 @@ struct match_ops {
     /* Makes and frees what the backend needs beside memory (a cuBLAS handle); NULL on the CPU. */
     enum mtip_status (*open)(void **handle, const struct backend *backend);
     void (*close)(void **handle);
-    /* best_score[n], best_index[n] = the better of themselves and the block's best (lower index on ties). */
+    /* best_score[n], best_index[n] = the better of themselves and the block's best among the frame's candidates (lower index on
+     * ties). */
     enum mtip_status (*block)(const struct backend *backend, void *handle, double *best_score,
                               int64_t *best_index, const struct match_block *block,
                               void *workspace);

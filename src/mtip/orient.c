@@ -140,6 +140,21 @@ double orient_spacing(int64_t n)
     return cbrt(8.0 * PI * PI / (double)n);
 }
 
+double orient_least_eigenvalue(const double s[6])
+{
+    const double mean = (s[0] + s[1] + s[2]) / 3.0;
+    const double x = s[0] - mean, y = s[1] - mean, z = s[2] - mean;
+    const double off = s[3] * s[3] + s[4] * s[4] + s[5] * s[5];
+    const double scale = sqrt((x * x + y * y + z * z + 2.0 * off) / 6.0);
+    if (!(scale > 0.0)) {
+        return mean;
+    }
+    const double det = x * (y * z - s[5] * s[5]) - s[3] * (s[3] * z - s[5] * s[4]) +
+                       s[4] * (s[3] * s[5] - y * s[4]);
+    const double cosine = fmax(-1.0, fmin(1.0, det / (2.0 * scale * scale * scale)));
+    return mean + 2.0 * scale * cos((acos(cosine) + 2.0 * PI) / 3.0);
+}
+
 static int compare_doubles(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;

@@ -78,6 +78,15 @@ enum mtip_status reconstruct_fit_memory(struct reconstruction *r, int64_t n_fram
  * Collective, and agrees. */
 enum mtip_status generation_run(struct reconstruction *r, int64_t g) MTIP_NODISCARD;
 
+/* Moved fraction (also kept in r->moved), median turn, coverage and log-likelihood of the orientations just found.
+ * Collective, and agrees. */
+enum mtip_status generation_measure_orientations(struct reconstruction *r,
+                                                 struct generation_metrics *metrics) MTIP_NODISCARD;
+
+/* Rank 0: resolution at which the intensities of the half merges, less their shell means, correlate by 0.5. */
+enum mtip_status generation_half_resolution(const struct reconstruction *r,
+                                            double *resolution_A) MTIP_NODISCARD;
+
 /* 1 when the run has settled after the last generation: the same on every rank. */
 int generation_settled(const struct reconstruction *r);
 

@@ -14,6 +14,9 @@
 #define RANDOM_STEP 0.35
 #define STENCIL_STEP 0.2
 
+/* So many references a frame is matched with on average, however small its share. */
+#define LEAST_CANDIDATES 16.0
+
 struct search {
     const struct comm *comm; /* borrowed, as the next four */
     const struct backend *backend;
@@ -125,6 +128,15 @@ static void reference_turn(double turn[4], const struct search_options *options)
     rng_quaternion(&rng, turn);
 }
 
+/* Lets each frame draw its candidates: the share asked for, but LEAST_CANDIDATES on average at the least. */
+static void draw_candidates(struct search *s, const struct search_options *options)
+{
+    struct rng rng = rng_stream(options->seed, RNG_CANDIDATES, (uint64_t)options->generation, 0);
+    const uint64_t high = rng_bits(&rng), low = rng_bits(&rng);
+    const double least = LEAST_CANDIDATES / (double)options->n_references;
+    matcher_draw(s->matcher, options->share > least ? options->share : least, high << 32 | low);
+}
+
 /* The part of rank `owner`'s references that round `round` of `block` references covers. */
 static void round_range(int64_t *first, int64_t *count, int64_t n_references, int size, int owner,
                         int64_t round, int64_t block)
@@ -216,6 +228,7 @@ enum mtip_status search_references(struct search *s, double *quaternions,
 
     reference_turn(turn, options);
     MTIP_TRY(comm_agree(comm, matcher_reset(s->matcher)));
+    draw_candidates(s, options);
     for (int64_t round = 0; round < n_rounds; round++) {
         int64_t first = 0, count = 0;
         double clock = log_seconds();
@@ -241,7 +254,10 @@ enum mtip_status search_references(struct search *s, double *quaternions,
     }
     MTIP_TRY(comm_agree(comm, status));
     for (int64_t f = 0; f < s->frames->n; f++) {
-        orient_super_fibonacci(quaternions + 4 * f, s->best[f], options->n_references, turn);
+        /* a frame that has drawn no candidate, which hardly happens, goes anywhere */
+        const int64_t drawn = (s->frames->first + f) % options->n_references;
+        orient_super_fibonacci(quaternions + 4 * f, s->best[f] < 0 ? drawn : s->best[f],
+                               options->n_references, turn);
     }
 cleanup:
     return status;
