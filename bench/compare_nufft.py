@@ -189,9 +189,9 @@ def added_memory(make, tolerance, threads):
             file.write("5")  # the peak starts anew
         before = status_kib("VmRSS")
         contender = make(tolerance, threads)
-        extra = getattr(contender, "coord", np.empty(0)).nbytes  # ducc0's layout of the coordinates: the user's array
-        for array in (contender.result(), getattr(contender, "strengths", None)):
-            extra += array.nbytes if array is not None and array.base is None else 0
+        extra = 0  # copies of the user's arrays and outputs, which are not the plan's
+        arrays = {id(a): a for a in (contender.result(), *vars(contender).values()) if isinstance(a, np.ndarray)}
+        extra += sum(a.nbytes for a in arrays.values() if not any(a is b for b in contender.data.values()))
         contender.set_points()
         contender.execute()
         os.write(writer, str(status_kib("VmHWM") - before - extra // 1024).encode())

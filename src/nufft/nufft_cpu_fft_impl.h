@@ -268,6 +268,7 @@ static void NAME(line_forward)(const struct NAME(fft_job) * job, const struct NA
                                struct NAME(complex) * modes)
 {
     const struct nufft_axis *axis = &job->plan->axis[0];
+#pragma omp for schedule(static)
     for (int64_t i = 0; i < axis->n_stored; i++) {
         const struct NAME(complex) from = row[nufft_mode_cell(axis, job->plan->options.order, i)];
         const REAL factor = (REAL)axis->correction[i];
@@ -280,6 +281,7 @@ static void NAME(line_backward)(const struct NAME(fft_job) * job, struct NAME(co
                                 const struct NAME(complex) * modes)
 {
     const struct nufft_axis *axis = &job->plan->axis[0];
+#pragma omp for schedule(static)
     for (int64_t i = 0; i < axis->n_stored; i++) {
         struct NAME(complex) *to = row + nufft_mode_cell(axis, job->plan->options.order, i);
         const double edge = nufft_mode_is_edge(axis, i) ? 0.5 : 1.0;
@@ -304,10 +306,8 @@ static void NAME(grid_to_modes)(const struct nufft_plan *plan, struct NAME(compl
         struct NAME(complex) *out = modes + v * stored;
         if (plan->dimension == 1) {
 #pragma omp single
-            {
-                NAME(row_forward)(&job, grid);
-                NAME(line_forward)(&job, grid, out);
-            }
+            NAME(row_forward)(&job, grid);
+            NAME(line_forward)(&job, grid, out);
         } else if (plan->dimension == 2) {
 #pragma omp for schedule(static)
             for (int64_t y = 0; y < ny; y++) {
@@ -350,11 +350,9 @@ static void NAME(modes_to_grid)(const struct nufft_plan *plan, const struct NAME
         struct NAME(complex) *grid = (struct NAME(complex) *)plan->grid + v * job.vector;
         const struct NAME(complex) *in = modes + v * stored;
         if (plan->dimension == 1) {
+            NAME(line_backward)(&job, grid, in);
 #pragma omp single
-            {
-                NAME(line_backward)(&job, grid, in);
-                NAME(row_backward)(&job, grid);
-            }
+            NAME(row_backward)(&job, grid);
         } else if (plan->dimension == 2) {
 #pragma omp for schedule(static)
             for (int64_t b = 0; b < job.blocks; b++) {

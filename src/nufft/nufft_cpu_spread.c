@@ -106,15 +106,12 @@ static void clear_grid(const struct nufft_plan *plan, int64_t count)
 {
     const struct nufft_cpu_state *state = plan->state;
     const size_t row = state->real_size * (size_t)(state->components * plan->grid_row);
-    const int64_t rows = count * plan->axis[2].nf * plan->axis[1].nf;
+    const size_t bytes = (size_t)(count * plan->axis[2].nf * plan->axis[1].nf) * row;
+    const size_t piece = (size_t)1 << 16;
     char *grid = plan->grid;
-    if (plan->dimension == 1) {
-        memset(grid, 0, (size_t)rows * row);
-        return;
-    }
 #pragma omp parallel for num_threads(state->n_threads) schedule(static)
-    for (int64_t r = 0; r < rows; r++) {
-        memset(grid + (size_t)r * row, 0, row);
+    for (size_t at = 0; at < bytes; at += piece) {
+        memset(grid + at, 0, bytes - at < piece ? bytes - at : piece);
     }
 }
 
