@@ -43,7 +43,8 @@ struct config_grid {
 struct config_orientation {
     int64_t references;     /* at full resolution */
     int64_t references_min; /* never fewer */
-    double share, share_end;
+    int64_t candidates;
+    double candidates_end;
     int64_t refine_rounds;
     int64_t refine_trials;
 };

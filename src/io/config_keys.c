@@ -74,11 +74,11 @@ const struct config_key config_keys[] = {
     INTEGER(orientation, references_min, 400, 1, 1e9, "",
             "Never fewer references than this at lower resolutions (a smaller `references` "
             "lowers it)"),
-    POSITIVE(orientation, share, 0.033, 1, "",
-             "Share of the references that a frame is matched with at first, drawn anew each "
-             "generation: "
-             "keeps frames from crowding into few views; 1 = all"),
-    REAL(orientation, share_end, 0.7, 0, 1, "",
+    INTEGER(orientation, candidates, 16, 0, 1e9, "",
+            "References that a frame is matched with at first, about so many, drawn anew each "
+            "generation: "
+            "keeps frames from crowding into few views; 0 = all"),
+    REAL(orientation, candidates_end, 0.7, 0, 1, "",
          "Part of the resolution limit (as |s|) from which frames are matched with all references"),
     INTEGER(orientation, refine_rounds, 3, 0, 32, "",
             "Rounds of local refinement about a frame's best reference; 0 = none"),

@@ -27,6 +27,11 @@
 #define STRIDE_MOVED 0.1
 #define STRIDE 3
 
+/* As long as views are less even than this, frames go on drawing their candidates and the march waits, but not beyond
+ * this part of the generations. */
+#define EVEN_COVERAGE 0.4
+#define DRAWING_END 0.5
+
 /* Part of the resolution limit that the march has reached at `stage`: a straight way from march_start to 1 over
  * the first march_end of the generations. */
 static double march(const struct config_run *run, int64_t stage)
@@ -118,7 +123,7 @@ static enum mtip_status search_orientations(struct reconstruction *r, int64_t g,
         .seed = (uint64_t)r->config->run.seed,
         .generation = g,
         .n_references = references_at(orientation, part),
-        .share = part < orientation->share_end ? orientation->share : 1.0,
+        .n_candidates = r->drawing ? orientation->candidates : 0,
         .refine_rounds = explore && orientation->refine_rounds > 2 ? 2 : orientation->refine_rounds,
         .explore = explore,
         .refine_trials = orientation->refine_trials,
@@ -286,14 +291,29 @@ static void set_measured(struct reconstruction *r, double radius)
     phase_mask_shells(r->measured, m, fmax(0.5, inner), radius * step);
 }
 
+/* The next step of the march, and whether frames still draw their candidates. */
+static void advance(struct reconstruction *r, int64_t g)
+{
+    const struct config_run *run = &r->config->run;
+    const int64_t next = r->stage + (r->moved < STRIDE_MOVED ? STRIDE : 1);
+    if (r->drawing && march(run, next) >= r->config->orientation.candidates_end) {
+        const int patient = (double)g < DRAWING_END * (double)run->generations;
+        r->drawing = r->coverage < EVEN_COVERAGE && patient;
+        r->stage = r->drawing ? r->stage : next;
+    } else {
+        r->stage = next;
+    }
+}
+
 enum mtip_status generation_run(struct reconstruction *r, int64_t g)
 {
     enum mtip_status status = MTIP_OK;
     struct generation_metrics metrics = {0};
     if (g == 0) {
         r->moved = 1.0;
+        r->drawing = r->config->orientation.candidates > 0;
     } else {
-        r->stage += r->moved < STRIDE_MOVED ? STRIDE : 1;
+        advance(r, g);
     }
     const double part = march(&r->config->run, r->stage);
     const double radius = fmax(part * PI, r->geometry.radius[0]) * (1.0 + 1e-9);

@@ -60,6 +60,7 @@ enum mtip_status generation_measure_orientations(struct reconstruction *r,
     MTIP_TRY(comm_gather_rows(r->comm, all, turn, n_total, r->frames.n_chunks, sizeof *turn, 0));
     MTIP_TRY(comm_allreduce_sum(r->comm, &moved, 1));
     MTIP_TRY(measure_coverage(r, turn, &metrics->coverage));
+    r->coverage = metrics->coverage;
     metrics->moved_fraction = moved / (double)n_total;
     r->moved = metrics->moved_fraction;
     MTIP_TRY(exact_sum(r->comm, &score, r->score, n));

@@ -55,6 +55,8 @@ struct reconstruction {
     double log_likelihood; /* of the last generation */
     int quiet;    /* generations in a row, at full resolution, that gained next to nothing */
     double moved; /* part of the frames that the last generation turned by more than the spacing */
+    double coverage; /* evenness of the viewing directions of the last generation (io/result.h) */
+    int drawing; /* 1: frames are matched with candidates of their own draw, not with all references */
     uint8_t *measured; /* [M][M][M/2+1] modes that the data reach, in this generation */
     /* rank 0, host */
     double *merged;    /* [MERGE_SETS][M][M][M] autocorrelations as merged, before phasing */

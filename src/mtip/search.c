@@ -14,9 +14,6 @@
 #define RANDOM_STEP 0.35
 #define STENCIL_STEP 0.2
 
-/* So many references a frame is matched with on average, however small its share. */
-#define LEAST_CANDIDATES 16.0
-
 struct search {
     const struct comm *comm; /* borrowed, as the next four */
     const struct backend *backend;
@@ -128,13 +125,15 @@ static void reference_turn(double turn[4], const struct search_options *options)
     rng_quaternion(&rng, turn);
 }
 
-/* Lets each frame draw its candidates: the share asked for, but LEAST_CANDIDATES on average at the least. */
+/* Lets each frame draw its candidates. */
 static void draw_candidates(struct search *s, const struct search_options *options)
 {
     struct rng rng = rng_stream(options->seed, RNG_CANDIDATES, (uint64_t)options->generation, 0);
     const uint64_t high = rng_bits(&rng), low = rng_bits(&rng);
-    const double least = LEAST_CANDIDATES / (double)options->n_references;
-    matcher_draw(s->matcher, options->share > least ? options->share : least, high << 32 | low);
+    if (options->n_candidates > 0) {
+        matcher_draw(s->matcher, (double)options->n_candidates / (double)options->n_references,
+                     high << 32 | low);
+    }
 }
 
 /* The part of rank `owner`'s references that round `round` of `block` references covers. */

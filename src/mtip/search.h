@@ -29,8 +29,8 @@ struct search_options {
     uint64_t seed;
     int64_t generation;
     int64_t n_references;
-    double
-        share; /* of the references that a frame is matched with, drawn anew each generation; 1 = all */
+    int64_t
+        n_candidates; /* references that a frame is matched with on average, drawn anew; 0 = all */
     int64_t refine_rounds;
     int64_t refine_trials;
     int explore; /* 1: random turns alone, whose jitter lets frames leave a wrong optimum */
