@@ -380,7 +380,7 @@ check-scripts: $(PROGRAM)
 	@MTIP="$(abspath $(PROGRAM))" sh $(RUN_TESTS) tests/check_scripts.sh
 
 check-e2e: $(PROGRAM)
-	@MTIP="$(abspath $(PROGRAM))" sh $(RUN_TESTS) -t 300 $(filter-out tests/e2e_cuda.sh,$(wildcard tests/e2e_*.sh))
+	@MTIP="$(abspath $(PROGRAM))" sh $(RUN_TESTS) -j 2 -t 300 $(filter-out tests/e2e_cuda.sh,$(wildcard tests/e2e_*.sh))
 
 # ---- tools -----------------------------------------------------------------------------------
 .PHONY: demo
