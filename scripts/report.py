@@ -208,11 +208,11 @@ def nothing(panel, text):
 
 def draw_convergence(figure, cell, result):
     wanted = [
-        ("log_likelihood", "log-likelihood\nper photon", BLUE),
-        ("median_turn_deg", "median turn\n(degrees)", ORANGE),
-        ("coverage", "evenness\nof views", GREY),
-        ("r_factor", "R factor of\nthe phasing", VERMILION),
-        ("half_resolution_A", "resolution (Å)", GREEN),
+        ("log_likelihood", "logL per\nphoton", BLUE),
+        ("median_turn_deg", "turn\n(degrees)", ORANGE),
+        ("coverage", "even-\nness", GREY),
+        ("r_factor", "R factor", VERMILION),
+        ("half_resolution_A", "d (Å)", GREEN),
     ]
     present = [entry for entry in wanted
                if entry[0] in result.generations and np.any(np.isfinite(result.generations[entry[0]]))]
