@@ -29,8 +29,7 @@ struct search_options {
     uint64_t seed;
     int64_t generation;
     int64_t n_references;
-    int64_t
-        n_candidates; /* references that a frame is matched with on average, drawn anew; 0 = all */
+    int64_t n_candidates; /* references drawn for each frame, on average; 0 = all */
     int64_t refine_rounds;
     int64_t refine_trials;
     int explore; /* 1: random turns alone, whose jitter lets frames leave a wrong optimum */
