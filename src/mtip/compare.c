@@ -353,12 +353,6 @@ void compare_fit_release(struct compare_fit *fit)
 
 /* ---- orientations ----------------------------------------------------------------------------- */
 
-static int compare_doubles(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 enum mtip_status compare_orientations(struct compare_orientations *summary, const double *estimates,
                                       const double *truths, int64_t n)
 {
@@ -368,12 +362,10 @@ enum mtip_status compare_orientations(struct compare_orientations *summary, cons
     memset(summary, 0, sizeof *summary);
     MTIP_TRY(MEMORY_ALLOC(&error, n, "orientation errors"));
     MTIP_TRY(orient_errors(error, summary->global, estimates, truths, n));
-    qsort(error, (size_t)n, sizeof *error, compare_doubles);
     for (int64_t i = 0; i < n; i++) {
         within += error[i] < 10.0 * PI / 180.0;
     }
-    summary->median_deg =
-        180.0 / PI * (n % 2 == 1 ? error[n / 2] : 0.5 * (error[n / 2 - 1] + error[n / 2]));
+    summary->median_deg = 180.0 / PI * orient_median(error, n);
     summary->within_10_deg = (double)within / (double)n;
 cleanup:
     memory_free(&error);

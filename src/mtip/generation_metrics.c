@@ -10,26 +10,25 @@
 
 #define PI 3.14159265358979323846264338327950288
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Evenness of the frames' viewing directions: three times the least eigenvalue of the mean of v v^T. */
-static enum mtip_status measure_coverage(const struct reconstruction *r, double *work,
+/* Evenness of the frames' viewing directions: three times the least eigenvalue of the mean of v v^T. beam [n][3] and
+ * work [n] are scratch. */
+static enum mtip_status measure_coverage(const struct reconstruction *r, double *beam, double *work,
                                          double *coverage)
 {
     enum mtip_status status = MTIP_OK;
     static const int rows[6] = {0, 1, 2, 0, 0, 1}, columns[6] = {0, 1, 2, 1, 2, 2};
     const int64_t n = r->frames.n;
     double scatter[6];
+    for (int64_t f = 0; f < n; f++) {
+        double matrix[9];
+        quaternion_to_matrix(matrix, r->quaternions + 4 * f);
+        for (int i = 0; i < 3; i++) {
+            beam[3 * f + i] = matrix[3 * i + 2]; /* in the particle's frame: column z */
+        }
+    }
     for (int k = 0; k < 6; k++) {
         for (int64_t f = 0; f < n; f++) {
-            double matrix[9];
-            quaternion_to_matrix(matrix, r->quaternions + 4 * f);
-            /* the beam in the particle's frame: column z */
-            work[f] = matrix[3 * rows[k] + 2] * matrix[3 * columns[k] + 2];
+            work[f] = beam[3 * f + rows[k]] * beam[3 * f + columns[k]];
         }
         MTIP_TRY(exact_sum(r->comm, &scatter[k], work, n));
         scatter[k] /= (double)r->frames.n_total;
@@ -45,10 +44,13 @@ enum mtip_status generation_measure_orientations(struct reconstruction *r,
     enum mtip_status status = MTIP_OK;
     const int64_t n = r->frames.n, n_total = r->frames.n_total;
     const double spacing = orient_spacing(metrics->n_references);
-    double *turn = NULL, *all = NULL;
+    double *turn = NULL, *beam = NULL, *all = NULL;
     double moved = 0.0, score = 0.0, photons = 0.0;
 
     status = MEMORY_ALLOC(&turn, n, "turns");
+    if (status == MTIP_OK) {
+        status = MEMORY_ALLOC(&beam, 3 * n, "viewing directions");
+    }
     if (status == MTIP_OK && r->comm->rank == 0) {
         status = MEMORY_ALLOC(&all, n_total, "turns");
     }
@@ -59,7 +61,7 @@ enum mtip_status generation_measure_orientations(struct reconstruction *r,
     }
     MTIP_TRY(comm_gather_rows(r->comm, all, turn, n_total, r->frames.n_chunks, sizeof *turn, 0));
     MTIP_TRY(comm_allreduce_sum(r->comm, &moved, 1));
-    MTIP_TRY(measure_coverage(r, turn, &metrics->coverage));
+    MTIP_TRY(measure_coverage(r, beam, turn, &metrics->coverage));
     r->coverage = metrics->coverage;
     metrics->moved_fraction = moved / (double)n_total;
     r->moved = metrics->moved_fraction;
@@ -67,11 +69,11 @@ enum mtip_status generation_measure_orientations(struct reconstruction *r,
     MTIP_TRY(exact_sum(r->comm, &photons, r->totals, n));
     metrics->log_likelihood = photons > 0.0 ? score / photons : 0.0;
     if (r->comm->rank == 0) {
-        qsort(all, (size_t)n_total, sizeof *all, compare_doubles);
-        metrics->median_turn_deg = 0.5 * (all[(n_total - 1) / 2] + all[n_total / 2]) * 180.0 / PI;
+        metrics->median_turn_deg = orient_median(all, n_total) * 180.0 / PI;
     }
 cleanup:
     memory_free(&all);
+    memory_free(&beam);
     memory_free(&turn);
     return status;
 }

@@ -85,20 +85,20 @@ static double exact_score(const float *d, const void *slices, int64_t index, int
     return sum;
 }
 
-static double norm_float(const float *x, int64_t n)
+/* Item i of an array of single or double precision. */
+static double item_at(const void *array, int64_t i, enum nufft_precision precision)
 {
-    double sum = 0.0;
-    for (int64_t i = 0; i < n; i++) {
-        sum += (double)x[i] * (double)x[i];
-    }
-    return sqrt(sum);
+    return precision == NUFFT_FLOAT ? (double)((const float *)array)[i]
+                                    : ((const double *)array)[i];
 }
 
-static double norm_double(const double *x, int64_t n)
+/* Norm of items first .. first + n - 1. */
+static double norm(const void *array, int64_t first, int64_t n, enum nufft_precision precision)
 {
     double sum = 0.0;
-    for (int64_t i = 0; i < n; i++) {
-        sum += x[i] * x[i];
+    for (int64_t i = first; i < first + n; i++) {
+        const double x = item_at(array, i, precision);
+        sum += x * x;
     }
     return sqrt(sum);
 }
@@ -109,56 +109,28 @@ static double largest_norm(const struct backend *backend, const struct match_blo
     double largest = 0.0;
 #pragma omp parallel for num_threads(backend->n_threads) schedule(static) reduction(max : largest)
     for (int64_t i = 0; i < b->n_slices; i++) {
-        const double norm = b->precision == NUFFT_FLOAT
-                                ? norm_float((const float *)b->slices + i * b->n_use, b->n_use)
-                                : norm_double((const double *)b->slices + i * b->n_use, b->n_use);
-        largest = fmax(largest, norm);
+        largest = fmax(largest, norm(b->slices, i * b->n_use, b->n_use, b->precision));
     }
     return largest;
 }
 
-/* Takes the products of slices that frame n does not draw out of the row. */
-static void draw_float(float *row, const struct match_block *b, int64_t n)
-{
-    for (int64_t r = 0; r < b->n_slices && b->draw.most != 0; r++) {
-        row[r] = match_is_candidate(b->draw, n, b->first_index + r) ? row[r] : -INFINITY;
-    }
-}
-
-static void draw_double(double *row, const struct match_block *b, int64_t n)
-{
-    for (int64_t r = 0; r < b->n_slices && b->draw.most != 0; r++) {
-        row[r] = match_is_candidate(b->draw, n, b->first_index + r) ? row[r] : -(double)INFINITY;
-    }
-}
-
-/* Among the products of frame `d` with all slices, those within `margin` of the largest may be the best. */
-static void choose_float(double *best_score, int64_t *best_index, const struct match_block *b,
-                         const float *d, const float *row, double margin)
-{
-    float top = -INFINITY;
-    for (int64_t r = 0; r < b->n_slices; r++) {
-        top = row[r] > top ? row[r] : top;
-    }
-    const float least = (float)((double)top - margin);
-    for (int64_t r = 0; r < b->n_slices && top > -INFINITY; r++) {
-        if (row[r] >= least) {
-            keep_best(best_score, best_index, exact_score(d, b->slices, r, b->n_use, NUFFT_FLOAT),
-                      b->first_index + r);
-        }
-    }
-}
-
-static void choose_double(double *best_score, int64_t *best_index, const struct match_block *b,
-                          const float *d, const double *row, double margin)
+/* Among the products of frame n with the slices that it draws, row first .. of `scores`, those within `margin` of the
+ * largest may be the best. */
+static void choose(double *best_score, int64_t *best_index, const struct match_block *b, int64_t n,
+                   const void *scores, int64_t first, double margin)
 {
     double top = -(double)INFINITY;
     for (int64_t r = 0; r < b->n_slices; r++) {
-        top = row[r] > top ? row[r] : top;
+        const double score = item_at(scores, first + r, b->precision);
+        if (score > top && match_is_candidate(b->draw, n, b->first_index + r)) {
+            top = score;
+        }
     }
     for (int64_t r = 0; r < b->n_slices && top > -(double)INFINITY; r++) {
-        if (row[r] >= top - margin) {
-            keep_best(best_score, best_index, exact_score(d, b->slices, r, b->n_use, NUFFT_DOUBLE),
+        if (item_at(scores, first + r, b->precision) >= top - margin &&
+            match_is_candidate(b->draw, n, b->first_index + r)) {
+            keep_best(best_score, best_index,
+                      exact_score(b->frames + n * b->ld, b->slices, r, b->n_use, b->precision),
                       b->first_index + r);
         }
     }
@@ -186,23 +158,15 @@ static void multiply_tile(void *scores, double *frames, const struct match_block
 
 /* tolerance: rounding of a product of unit frame and largest slice. */
 static void match_tile(double *best_score, int64_t *best_index, const struct match_block *b,
-                       int64_t first, int64_t count, void *scores, double tolerance)
+                       int64_t first, int64_t count, const void *scores, double tolerance)
 {
     for (int64_t i = 0; i < count; i++) {
-        const float *d = b->frames + (first + i) * b->ld;
-        const double margin = tolerance * norm_float(d, b->n_use);
-        double *score = &best_score[first + i];
-        int64_t *index = &best_index[first + i];
+        const int64_t n = first + i;
+        const double margin = tolerance * norm(b->frames, n * b->ld, b->n_use, NUFFT_FLOAT);
         if (margin == 0.0) { /* a blank frame: all score alike */
-            keep_best(score, index, 0.0, b->first_index);
-        } else if (b->precision == NUFFT_FLOAT) {
-            float *row = (float *)scores + i * b->n_slices;
-            draw_float(row, b, first + i);
-            choose_float(score, index, b, d, row, margin);
+            keep_best(&best_score[n], &best_index[n], 0.0, b->first_index);
         } else {
-            double *row = (double *)scores + i * b->n_slices;
-            draw_double(row, b, first + i);
-            choose_double(score, index, b, d, row, margin);
+            choose(&best_score[n], &best_index[n], b, n, scores, i * b->n_slices, margin);
         }
     }
 }

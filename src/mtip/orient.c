@@ -161,6 +161,12 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+double orient_median(double *values, int64_t n)
+{
+    qsort(values, (size_t)n, sizeof *values, compare_doubles);
+    return 0.5 * (values[(n - 1) / 2] + values[n / 2]);
+}
+
 /* turns[n][2][4]: the global rotation that frame n alone would ask for, plainly and with the half turn. */
 static void global_candidates(double *turns, const double *estimates, const double *truths,
                               int64_t n)
@@ -189,8 +195,7 @@ static void errors_under(double *error, int *choice, const double *turns, const 
 static double median_of(double *scratch, const double *values, int64_t n)
 {
     memcpy(scratch, values, (size_t)n * sizeof *scratch);
-    qsort(scratch, (size_t)n, sizeof *scratch, compare_doubles);
-    return n % 2 == 1 ? scratch[n / 2] : 0.5 * (scratch[n / 2 - 1] + scratch[n / 2]);
+    return orient_median(scratch, n);
 }
 
 /* Mean of the chosen candidates within 1.5 medians of `global`: the sign-aligned quaternion sum,

@@ -48,6 +48,9 @@ void orient_super_fibonacci(double q[4], int64_t i, int64_t n, const double turn
  * where a small rotation by the vector w takes d^3 w. */
 double orient_spacing(int64_t n);
 
+/* Median of n >= 1 values, which are sorted in place. */
+double orient_median(double *values, int64_t n);
+
 /* Least eigenvalue of the symmetric matrix s = {xx, yy, zz, xy, xz, yz} (Smith, Commun. ACM 4, 168, 1961). Of the mean of
  * v v^T over unit vectors v it is 1/3 where they point everywhere alike and 0 where all lie in one plane. */
 double orient_least_eigenvalue(const double s[6]);

@@ -14,6 +14,12 @@
 #include "core/cuda_launch.h"
 #include "nufft/nufft_kernels.h"
 
+/* A launch was refused: nothing that builds on its results may run, as indices would be what memory held before. */
+static inline bool refused()
+{
+    return cudaPeekAtLastError() != cudaSuccess;
+}
+
 enum { REAL1 = 0, COMPLEX = 1, REAL2 = 2 };
 
 template <int LAYOUT> struct components_of {

@@ -134,12 +134,6 @@ __global__ void gather_kernel(struct nufft_job job, const T *__restrict__ x,
     }
 }
 
-/* A launch was refused: nothing that builds on its results may run, as indices would be what memory held before. */
-static bool refused()
-{
-    return cudaPeekAtLastError() != cudaSuccess;
-}
-
 /* ---- subproblems ------------------------------------------------------------------------------- */
 /* A thread a segment (and one more): how many subproblems its points make. */
 __global__ void count_subproblems_kernel(struct nufft_job job)

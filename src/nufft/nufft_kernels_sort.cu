@@ -24,12 +24,6 @@
 #define DIGITS (1 << DIGIT_BITS)
 #define WARPS (BLOCK / 32)
 
-/* A launch was refused: nothing that builds on its results may run, as indices would be what memory held before. */
-static bool refused()
-{
-    return cudaPeekAtLastError() != cudaSuccess;
-}
-
 /* ---- exclusive scan ---------------------------------------------------------------------------- */
 /* A block scans SCAN_TILE values in place and leaves their sum in totals[block]. Threads hold SCAN_ITEMS neighbouring
  * values; their sums are scanned over the block in shared memory (log2 steps, two buffers, 2 KiB). No atomics. */
