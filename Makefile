@@ -362,7 +362,8 @@ check-mpi: $(MPI_TESTS)
 	@sh $(RUN_TESTS) -n "1 2 3" $(MPI_TESTS)
 
 # The two tests that take longest are left out by `make check`, for the sake of its time. Leaks are looked for where there
-# is no MPI start-up: what the MPI library keeps lies in modules that are unloaded at the end and cannot be told apart (tests/lsan.supp).
+# is no MPI start-up: what the MPI library keeps lies in modules that are unloaded at the end and cannot be told apart
+# (tests/lsan.supp).
 check-san:
 	@+$(MAKE) --no-print-directory SAN=1 CUDA=0 BUILD=$(BUILD)/san san-all
 SAN_TESTS = $(filter-out $(SAN_LEAVE_OUT:%=$(BUILD)/tests/test_%),$(UNIT_TESTS))

@@ -53,8 +53,8 @@ double rng_uniform(struct rng *rng);
 /* Normal with mean 0 and variance 1 (Box-Muller, one of the pair). */
 double rng_normal(struct rng *rng);
 
-/* Poisson variate of mean `mean` (>= 0; NaN and negative give 0, more than 1e15 counts as that): inversion by multiplication below
- * 12, PTRS transformed rejection (Hormann 1993) above. */
+/* Poisson variate of mean `mean` (>= 0; NaN and negative give 0, more than 1e15 counts as that): inversion by
+ * multiplication below 12, PTRS transformed rejection (Hormann 1993) above. */
 int64_t rng_poisson(struct rng *rng, double mean);
 
 /* Uniform random rotation as a unit quaternion (w, x, y, z), w >= 0 (Shoemake, Graphics Gems III). */

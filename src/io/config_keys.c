@@ -76,8 +76,7 @@ const struct config_key config_keys[] = {
             "lowers it)"),
     INTEGER(orientation, candidates, 16, 0, 1e9, "",
             "References that a frame is matched with at first, about so many, drawn anew each "
-            "generation: "
-            "keeps frames from crowding into few views; 0 = all"),
+            "generation: keeps frames from crowding into few views; 0 = all"),
     REAL(orientation, candidates_end, 0.7, 0, 1, "",
          "Part of the resolution limit (as |s|) from which frames are matched with all references"),
     INTEGER(orientation, refine_rounds, 3, 0, 32, "",
@@ -118,7 +117,7 @@ const struct config_key config_keys[] = {
     INTEGER(phasing, final_er_iterations, 15, 0, 1e6, "",
             "Iterations of ER that end a loop at the end"),
 
-    PATH(run, output, "mtip-out", "Folder for results, log and checkpoints; created when missing"),
+    PATH(run, output, "mtip-out", "Folder for results and log; created when missing"),
     INTEGER(run, generations, 26, 1, 1e6, "", "Most generations of slice, match, merge and phase"),
     INTEGER(run, seed, 1, 0, NO_BOUND, "", "Seed of all random choices"),
     WORD(run, backend, "auto", "auto|cpu|cuda", "Where the heavy stages run"),
