@@ -8,21 +8,7 @@ if ! python=$(python_with_libraries); then
     echo "skip - report: no Python with numpy, h5py and matplotlib"
     exit 0
 fi
-status=0
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-
-check() { # NAME COMMAND...
-    name=$1
-    shift
-    if "$@" >"$work/log" 2>&1; then
-        echo "ok - $name"
-    else
-        echo "not ok - $name"
-        cat "$work/log"
-        status=1
-    fi
-}
+. tests/lib_check.sh
 
 draws() { # RESULT FOLDER OPTIONS...
     result=$1 folder=$2

@@ -4,22 +4,7 @@
 # Environment: MTIP, the built program (without it the checks against --help are skipped).
 set -u
 
-status=0
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-log=$work/log
-
-check() { # NAME COMMAND...
-    name=$1
-    shift
-    if "$@" >"$log" 2>&1; then
-        echo "ok - $name"
-    else
-        echo "not ok - $name"
-        cat "$log"
-        status=1
-    fi
-}
+. tests/lib_check.sh
 
 # ---- they parse ------------------------------------------------------------------------------
 for script in scripts/*.sh tests/*.sh .ci/run; do

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <cuda_runtime_api.h>
 
+#include "cuda_support.h"
 #include "nufft_support.h"
 
 static void *device_upload(const void *from, size_t bytes)
@@ -218,10 +219,8 @@ static void test_vectors(void **state)
 
 int main(void)
 {
-    int devices = 0;
-    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-        print_message("no CUDA device\n");
-        return 77;
+    if (cuda_support_no_device()) {
+        return CUDA_SUPPORT_SKIP;
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),   cmocka_unit_test(test_tolerances),

@@ -10,6 +10,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "cuda_support.h"
 #include "nufft_support.h"
 #ifdef MTIP_HOSTCUDA
 #include "control.h"
@@ -235,10 +236,8 @@ static void test_scales(void **state)
 
 int main(void)
 {
-    int devices = 0;
-    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-        print_message("no CUDA device\n");
-        return 77;
+    if (cuda_support_no_device()) {
+        return CUDA_SUPPORT_SKIP;
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits),

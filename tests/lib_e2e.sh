@@ -1,26 +1,11 @@
 # lib_e2e.sh - what the end-to-end tests share; read with ". tests/lib_e2e.sh" from the repository's root.
-# Gives $work (an empty folder, removed at the end) and the functions below. MTIP names the program.
+# Gives what lib_check.sh does and the functions below. MTIP names the program.
 # shellcheck shell=sh disable=SC2034
 
+. tests/lib_check.sh
 . scripts/mpi_env.sh
 mtip=${MTIP:-build/mtip}
-status=0
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
 export OMP_WAIT_POLICY=passive
-
-# check NAME COMMAND...: one test, passed when the command succeeds; its output is shown when not.
-check() {
-    name=$1
-    shift
-    if "$@" >"$work/check.log" 2>&1; then
-        echo "ok - $name"
-    else
-        echo "not ok - $name"
-        sed 's/^/  /' "$work/check.log"
-        status=1
-    fi
-}
 
 # on RANKS COMMAND...: under mpirun, with 60 s to end; 0 ranks: without mpirun.
 on() {

@@ -2,21 +2,7 @@
 # bench.sh - the timing program of scripts/gpu_check.sh (BENCH), on the host-CUDA layer at tiny sizes: every case and method
 # runs with errors within bounds, the JSON can be read, no time is told, and a wrong result would be noticed.
 set -u
-status=0
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-
-check() { # NAME COMMAND...
-    name=$1
-    shift
-    if "$@" >"$work/out" 2>&1; then
-        echo "ok - $name"
-    else
-        echo "not ok - $name"
-        sed 's/^/  /' "$work/out"
-        status=1
-    fi
-}
+. tests/lib_check.sh
 bench() {
     HC_STREAMS=lazy "$BENCH" --dry --scale 20000 --repeat 1 --json "$work/gpu.json" >"$work/table" 2>&1
     code=$?
