@@ -8,8 +8,8 @@
  * A warp takes a frame: each lane keeps the best of every 32nd score, first come first kept, then the lanes
  * compare in five steps with ties to the lower index, so that the order does not matter. 8 warps a block, grid over
  * frames, capped. No atomics, no shared memory.
- * 4 (8) bytes read a score, from L2 for tiles of up to some 30 MB: at 5 TB/s the 4e6 scores of a tile take 3.4 us,
- * against 136 us for the products at 1000 pixels and 60 TFLOP/s. */
+ * 4 (8) bytes and a comparison a score, from L2 for tiles of up to some 30 MB: at 5 TB/s the 4.2e6 scores of a tile take 3.4
+ * (6.7) us, against 140 us for the products at 1000 pixels and 60 TFLOP/s. */
 template <typename T>
 __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     best_kernel(double *__restrict__ best_score, int64_t *__restrict__ best_index,
@@ -48,7 +48,8 @@ __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
 
 /* wide[n][p] = frames[n][p] in double precision.
  * A warp takes a frame, lanes along pixels; 8 warps a block. No atomics, no shared memory.
- * 12 bytes a value: 1e6 values in 2.6 us, beside 60 us for their products with 1000 slices at 34 TFLOP/s. */
+ * 12 bytes and a conversion a value, memory (4.8 TB/s): 1e6 values in 2.5 us, beside 60 us for their products with 1000 slices
+ * at 34 TFLOP/s. */
 __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     widen_kernel(double *__restrict__ wide, const float *__restrict__ frames, int64_t ld,
                  int64_t n_frames, int64_t n_use)
@@ -63,7 +64,7 @@ __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
 /* scores[i] = sum_p frames[i / T][p] slices[i][p], in double precision.
  * A block takes a trial at a time, threads along pixels; the sum has a fixed order. The T trials of a frame are
  * neighbours in the grid and find its row in L2. No atomics; 64 bytes of shared memory.
- * 4 (8) bytes and 2 flops a point: 1e6 points in 0.9 (1.7) us. */
+ * 4 (8) bytes and 2 flops a point, memory (4.8 TB/s): 1e6 points in 0.8 (1.7) us. */
 template <typename T>
 __global__ void __launch_bounds__(FLAT_THREADS)
     trials_kernel(double *__restrict__ scores, const float *__restrict__ frames, int64_t ld,

@@ -12,7 +12,7 @@
 
 /* out[0][i][p] = phi_i c_p / m_p, out[1][i][p] = d_ip / m_p; zero where phi_i <= 0.
  * A thread keeps one pixel and walks over frames; stores are whole lines. Grid (pixels / 256, frames), capped
- * together. 20 bytes a point: 2e6 points in 8.3 us. */
+ * together. 20 bytes and 5 flops a point: 2e6 points in 8.3 us. */
 __global__ void __launch_bounds__(FLAT_THREADS)
     strengths_kernel(double *__restrict__ out, const float *__restrict__ frames, int64_t ld,
                      const int64_t *__restrict__ index, int64_t count,
@@ -37,8 +37,8 @@ __device__ static double rounded(double term, double anchor)
 }
 
 /* kernel[L][L][M] += Re modes[0]; rhs[M][M][(M+1)/2] += Re modes[1] on the rows and columns that it has.
- * Row kernel over the L^2 rows of the kernel. 32 bytes a lag and an eighth as much for the right-hand side: 2.1e6
- * lags in 16 us. */
+ * Row kernel over the L^2 rows of the kernel. 32 bytes and 3 flops a lag, and an eighth as much for the right-hand
+ * side: 2.1e6 lags in 16 us. */
 __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     accumulate_kernel(double *__restrict__ kernel, double *__restrict__ rhs,
                       const double2 *__restrict__ modes, int64_t m, double kernel_anchor,
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
 }
 
 /* circulant[n][n][n]: the half grid kernel[L][L][M] at k_x >= 0, its mirror image at k_x < 0, zero where a lag is
- * out of reach. Row kernel over the n^2 rows. 8 bytes written and about as many read: 4.3e6 in 14 us. */
+ * out of reach. Row kernel over the n^2 rows. 8 bytes written and about as many read, no flops: 4.3e6 in 14 us. */
 __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     expand_kernel(double *__restrict__ circulant, const double *__restrict__ kernel, int64_t m,
                   int64_t n)
@@ -83,7 +83,8 @@ __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     }
 }
 
-/* full[M][M][M] from half[M][M][(M+1)/2]: half(-k) where k_x < 0. Row kernel over the M^2 rows. 12 bytes a voxel: 1.3 us. */
+/* full[M][M][M] from half[M][M][(M+1)/2]: half(-k) where k_x < 0. Row kernel over the M^2 rows. 12 bytes a
+ * voxel, no flops: 1.3 us. */
 __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     unfold_kernel(double *__restrict__ full, const double *__restrict__ half, int64_t m)
 {
@@ -98,7 +99,7 @@ __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     }
 }
 
-/* real[i] = scale Re half[i]. A thread a number, flat grid. 24 bytes: 2.15e6 modes in 11 us. */
+/* real[i] = scale Re half[i]. A thread a number, flat grid. 24 bytes, a product: 2.15e6 modes in 11 us. */
 __global__ void __launch_bounds__(FLAT_THREADS)
     real_part_kernel(double *__restrict__ real, const double2 *__restrict__ half, int64_t count,
                      double scale)
@@ -109,7 +110,7 @@ __global__ void __launch_bounds__(FLAT_THREADS)
 }
 
 /* padded[n][n][n] = v inside the ball |k| <= radius of the M^3 grid, zero elsewhere. Row kernel over the n^2 rows; most
- * of the time is writing zeros: 9 bytes a voxel of the n^3 grid, 8 us. */
+ * of the time is writing zeros: 9 bytes and at most 2 flops a voxel of the n^3 grid, 8 us. */
 __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     pad_kernel(double *__restrict__ padded, const double *__restrict__ v, int64_t m, int64_t n,
                double radius)
@@ -131,7 +132,7 @@ __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     }
 }
 
-/* half[i] *= spectrum[i], complex by real. A thread a mode, flat grid. 40 bytes: 2.15e6 modes in 18 us. */
+/* half[i] *= spectrum[i], complex by real. A thread a mode, flat grid. 40 bytes, 2 flops: 2.15e6 modes in 18 us. */
 __global__ void __launch_bounds__(FLAT_THREADS)
     multiply_kernel(double2 *__restrict__ half, const double *__restrict__ spectrum, int64_t count)
 {
@@ -145,7 +146,7 @@ __global__ void __launch_bounds__(FLAT_THREADS)
 }
 
 /* out[M][M][M] = (padded at the same k inside the ball, else 0) + lambda v; out may be v. Row kernel over the M^2
- * rows. 24 bytes a voxel: 2.7 us. */
+ * rows. 24 bytes, 4 flops a voxel: 2.7 us. */
 __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     crop_kernel(double *out, const double *__restrict__ padded, const double *v, double lambda,
                 int64_t m, int64_t n, double radius)
@@ -162,7 +163,7 @@ __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     }
 }
 
-/* y = a x + b y. A thread a number, flat grid. 24 bytes: 2.7 us. */
+/* y = a x + b y. A thread a number, flat grid. 24 bytes, 3 flops: 2.7 us. */
 __global__ void __launch_bounds__(FLAT_THREADS)
     combine_kernel(double *__restrict__ y, double a, const double *__restrict__ x, double b,
                    int64_t count)
@@ -173,7 +174,7 @@ __global__ void __launch_bounds__(FLAT_THREADS)
 }
 
 /* partials[block] = sum of x_i y_i over the block's elements, in a fixed order (the grid depends on `count` alone).
- * Threads stride over the vectors; 64 bytes of shared memory. 16 bytes an element: 1.8 us. */
+ * Threads stride over the vectors; 64 bytes of shared memory. 16 bytes, 2 flops an element: 1.8 us. */
 __global__ void __launch_bounds__(FLAT_THREADS)
     dot_kernel(double *__restrict__ partials, const double *__restrict__ x,
                const double *__restrict__ y, int64_t count)
@@ -190,7 +191,8 @@ __global__ void __launch_bounds__(FLAT_THREADS)
 }
 
 /* a += step d, r -= step q, partials[block] = sum of r_i^2 over the block's elements, as in dot_kernel: a step of
- * conjugate gradients in one pass. 48 bytes an element: 5.3 us, against 7.2 us in three passes, and two launches less. */
+ * conjugate gradients in one pass. 48 bytes, 6 flops an element: 5.3 us, against 7.1 us in three passes, and two launches
+ * less. */
 __global__ void __launch_bounds__(FLAT_THREADS)
     advance_kernel(double *__restrict__ partials, double *__restrict__ a, double *__restrict__ r,
                    const double *__restrict__ d, const double *__restrict__ q, double step,

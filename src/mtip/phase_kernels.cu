@@ -14,7 +14,8 @@
 
 #define PI 3.14159265358979323846
 
-/* magnitude = sqrt(max(intensity, 0)) where measured, -1 where free; NaN stays NaN. Flat. 17 bytes a mode: 0.9 us. */
+/* magnitude = sqrt(max(intensity, 0)) where measured, -1 where free; NaN stays NaN. Flat. 17 bytes and a root a
+ * mode: 1.0 us. */
 __global__ void __launch_bounds__(FLAT_THREADS)
     magnitudes_kernel(int64_t n, double *__restrict__ magnitude,
                       const double *__restrict__ intensity, const uint8_t *__restrict__ measured)
@@ -25,7 +26,8 @@ __global__ void __launch_bounds__(FLAT_THREADS)
     }
 }
 
-/* half = scale half (m / |half| where m >= 0, else 1); phase 0 where |half| = 0. Flat. 40 bytes a mode: 2.2 us. */
+/* half = scale half (m / |half| where m >= 0, else 1); phase 0 where |half| = 0. Flat. 40 bytes, 7 flops, a root and a
+ * division a mode: 2.2 us. */
 __global__ void __launch_bounds__(FLAT_THREADS)
     project_kernel(int64_t n, double2 *__restrict__ half, const double *__restrict__ magnitude,
                    double scale)
@@ -48,7 +50,8 @@ __global__ void __launch_bounds__(FLAT_THREADS)
     }
 }
 
-/* One of the updates of phase.h; support and positivity are taken in. Flat. 25 bytes a voxel: 2.8 us. */
+/* One of the updates of phase.h; support and positivity are taken in. Flat. 25 bytes and at most 9 flops a voxel:
+ * 2.8 us. */
 __global__ void __launch_bounds__(FLAT_THREADS)
     update_kernel(int64_t n, enum phase_algorithm algorithm, double beta,
                   double *__restrict__ density, const double *__restrict__ projected,
@@ -69,7 +72,7 @@ __global__ void __launch_bounds__(FLAT_THREADS)
     }
 }
 
-/* to = max(from, 0), in the support alone when there is one. Flat. 17 bytes a voxel: 1.9 us. */
+/* to = max(from, 0), in the support alone when there is one. Flat. 17 bytes and a comparison a voxel: 1.9 us. */
 __global__ void __launch_bounds__(FLAT_THREADS)
     positive_kernel(int64_t n, double *__restrict__ to, const double *__restrict__ from,
                     const uint8_t *__restrict__ support)
@@ -89,7 +92,7 @@ __device__ __forceinline__ double squared_radius(int64_t row, int64_t x, int64_t
 }
 
 /* half *= exp(-2 (pi sigma |k| / M)^2). Rows of modes; k_x = M/2 of an even M counts as -M/2, with the same square.
- * 32 bytes and an exponential a mode: 1.8 us. */
+ * 32 bytes, 9 flops and an exponential a mode: 1.8 us. */
 __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     blur_kernel(int64_t M, double2 *__restrict__ half, double sigma)
 {
@@ -106,7 +109,7 @@ __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     }
 }
 
-/* values = max(values, 0) inside the ball, 0 outside. Rows of voxels. 16 bytes a voxel: 1.8 us. */
+/* values = max(values, 0) inside the ball, 0 outside. Rows of voxels. 16 bytes, 5 flops a voxel: 1.8 us. */
 __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     confine_kernel(int64_t M, double *__restrict__ values, double radius)
 {
@@ -119,7 +122,7 @@ __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     }
 }
 
-/* support = 1 inside the ball, else 0. Rows of voxels. 1 byte a voxel: 0.1 us. */
+/* support = 1 inside the ball, else 0. Rows of voxels. 1 byte and 5 flops a voxel: 0.1 us. */
 __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     ball_kernel(int64_t M, uint8_t *__restrict__ support, double radius)
 {
@@ -133,7 +136,7 @@ __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
 /* bins[d] += number of values whose bits above the digit equal `prefix` and whose digit is d.
  * Counts are kept in shared memory (8 KiB) and added to the bins at the end, all by integer atomics, so the order
  * does not matter. Most values are zeros that fall in one bin: the lanes of a warp that hold the same digit add
- * once. Flat grid of at most 512 blocks. 8 bytes a value: 0.9 us. */
+ * once. Flat grid of at most 512 blocks. 8 bytes, a vote and at most one addition a value: 0.9 us. */
 __global__ void __launch_bounds__(FLAT_THREADS)
     histogram_kernel(int64_t n, unsigned long long *__restrict__ bins,
                      const double *__restrict__ values, uint64_t prefix, int shift)
@@ -168,7 +171,7 @@ __global__ void __launch_bounds__(FLAT_THREADS)
     }
 }
 
-/* support = values >= threshold. Flat. 9 bytes a voxel: 1 us. */
+/* support = values >= threshold. Flat. 9 bytes and a comparison a voxel: 1 us. */
 __global__ void __launch_bounds__(FLAT_THREADS)
     threshold_kernel(int64_t n, uint8_t *__restrict__ support, const double *__restrict__ values,
                      double threshold)
@@ -179,7 +182,7 @@ __global__ void __launch_bounds__(FLAT_THREADS)
 }
 
 /* partials[block][5] = sum of max(density, 0) in the support, its moments in z, y, x, and voxels of the support, over
- * the block's rows. Rows of voxels, at most 512 blocks; 64 bytes of shared memory. 9 bytes a voxel: 1 us. */
+ * the block's rows. Rows of voxels, at most 512 blocks; 64 bytes of shared memory. 9 bytes, 8 flops a voxel: 1 us. */
 __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     moments_kernel(int64_t M, double *__restrict__ partials, const double *__restrict__ density,
                    const uint8_t *__restrict__ support)
@@ -209,7 +212,8 @@ __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     }
 }
 
-/* to[(r + shift) mod M] = from[r], 0 <= shift < M. Rows of voxels. 16 (2) bytes a voxel: 1.8 us. */
+/* to[(r + shift) mod M] = from[r], 0 <= shift < M. Rows of voxels. 16 (2) bytes a voxel, no flops: 1.8
+ * (0.2) us. */
 template <typename T>
 __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     roll_kernel(int64_t M, T *__restrict__ to, const T *__restrict__ from, int64_t by_z,
@@ -225,7 +229,8 @@ __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
 }
 
 /* partials[block][2] = sum of (|half| - m)^2 and of m^2 over the block's measured modes; those with 0 < k_x < M/2 stand
- * for two. Rows of modes, at most 512 blocks; 64 bytes of shared memory. 24 bytes a mode: 1.4 us. */
+ * for two. Rows of modes, at most 512 blocks; 64 bytes of shared memory. 24 bytes, 10 flops and a root a mode:
+ * 1.4 us. */
 __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     misfit_kernel(int64_t M, double *__restrict__ partials, const double2 *__restrict__ half,
                   const double *__restrict__ magnitude)
@@ -254,7 +259,7 @@ __global__ void __launch_bounds__(ROW_LANES *ROW_WARPS)
     }
 }
 
-/* half = (scale |half|^2, 0). Flat. 32 bytes a mode: 1.8 us. */
+/* half = (scale |half|^2, 0). Flat. 32 bytes, 4 flops a mode: 1.8 us. */
 __global__ void __launch_bounds__(FLAT_THREADS)
     square_kernel(int64_t n, double2 *__restrict__ half, double scale)
 {
@@ -264,7 +269,7 @@ __global__ void __launch_bounds__(FLAT_THREADS)
     }
 }
 
-/* values *= factor. Flat. 16 bytes a voxel: 1.8 us. */
+/* values *= factor. Flat. 16 bytes and a product a voxel: 1.8 us. */
 __global__ void __launch_bounds__(FLAT_THREADS)
     scale_kernel(int64_t n, double *__restrict__ values, double factor)
 {

@@ -70,7 +70,8 @@ __device__ __forceinline__ int place_point(T k[3], const struct tile &tile,
 /* b_l = sum_j c_j phi(l - g_j). Grid x = subproblems, y = groups of vectors.
  * 3-D, complex: 2 w^3 atomic additions in shared memory a point, 32 a cycle and SM at best in single precision, a compare
  * and swap each, about 2 a cycle, in double: w = 7: 21 / 343 cycles, 0.08 / 1.3 ns on 132 SMs at 1.98 GHz; w = 12 double:
- * 1730 cycles, 6.6 ns. Bytes: the tile is added to the grid once a subproblem: ((size + w - 1) / size)^3 of the grid. */
+ * 1730 cycles, 6.6 ns. Bytes: the tile (w = 12 double: 104 kB) is added to the grid once a subproblem: ((size + w - 1) / size)^3
+ * of the grid. 1.64e7 points at w = 12: 108 ms, and at most 3.9 GB of additions, 1.6 ms. */
 template <class T, int LAYOUT, int LANES>
 __global__ void spread_shared_kernel(struct nufft_job job, const void *strengths, int64_t groups)
 {
@@ -120,8 +121,9 @@ __global__ void spread_shared_kernel(struct nufft_job job, const void *strengths
     }
 }
 
-/* c_j = sum_l b_l phi(l - g_j). Grid as above, no atomics. Cycles a point as interpolate_points_kernel (w = 12 double complex:
- * 288), from shared memory instead of L1, whose tags random rows would miss. */
+/* c_j = sum_l b_l phi(l - g_j). Grid as above, no atomics. From shared memory instead of L1, whose tags random rows would
+ * miss, and both parts of a complex number in one access: w = 12 double complex: 144 rows of 192 bytes in 2 cycles, 288 cycles
+ * a point, 1.1 ns, 18 ms for 1.64e7 points, and 104 kB of the grid a subproblem, at most 3.9 GB, 0.8 ms of L2 (5 TB/s). */
 template <class T, int LAYOUT, int LANES>
 __global__ void interpolate_shared_kernel(struct nufft_job job, void *strengths, int64_t groups)
 {
