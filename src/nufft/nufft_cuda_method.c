@@ -3,11 +3,12 @@
  * The model counts, for an H200 (132 multiprocessors at 1.98 GHz, 4.8 TB/s), what the comments above the kernels count;
  * nothing in it was measured:
  *   GM, GM-sort  spread: w^d atomic additions of every value at L2_ATOMIC bytes a ns; interpolate: w^(d-1) rows
- *                through L1, one access of at least one cycle and 128 bytes a cycle each
+ *                through L1, 128 bytes a cycle and at least half a cycle each, once for each part of complex numbers
  *   SM           spread: w^d additions in shared memory, 32 a cycle (single precision) or 2 (double, which the hardware
- *                does by compare and swap); interpolate: as GM-sort; and the tiles' traffic
- *   COLUMN       multiply-adds of the warps that a point touches, overhead instructions, kernel values; and the planes'
- *                traffic
+ *                does by compare and swap); interpolate: as GM-sort, both parts at once; and the tiles' traffic
+ *   COLUMN       multiply-adds of the warps that a point touches, overhead instructions, kernel values; interpolate: or
+ *                the exchanges between lanes with the accesses of shared memory and L1, where they take longer; the planes'
+ *                traffic; and the passes that a spread in fixed point takes more (nufft_kernels_fixed.cu)
  */
 #include <math.h>
 
@@ -16,6 +17,7 @@
 #define NS_PER_CYCLE (1.0 / (132.0 * 1.98)) /* of all multiprocessors together */
 #define L2_ATOMIC 2400.0                    /* bytes a ns */
 #define L2_READ 5000.0
+#define MEMORY 4800.0
 #define SUBPROBLEM_POINTS 1024
 #define SUBPROBLEM_POINTS_LEAST 256
 
@@ -51,27 +53,49 @@ static double column_cycles(const struct nufft_plan *plan)
     const double fused = components_of(plan) * (d == 1 ? 1.0 : w) + 4.0;
     const double main = plan->precision == NUFFT_DOUBLE ? 0.5 * fused + 3.0 : 0.25 * (fused + 14.0);
     const double taps = (d == 3 ? 2.0 * shape.x : shape.x) + w;
-    return warps * main + taps * (nufft_kernel_degree(w) + 12.0) / 128.0;
+    const double issue = warps * main + taps * (nufft_kernel_degree(w) + 12.0) / 128.0;
+    if (plan->type == 1) {
+        return issue;
+    }
+    /* Points whose sums a butterfly joins before plain sums, as LEVELS in nufft_kernels_column.cuh. */
+    const double words = value_bytes(plan) / 4.0;
+    const int levels = words < 2.0 ? 3 : d == 3 && w == 12 && components_of(plan) > 1.0 ? 1 : 2;
+    const double joined = (double)(1 << levels);
+    const double exchanges = (joined + 4.0 - levels) / joined * components_of(plan) * words;
+    const double accesses = 4.0 + (d == 1 ? 0.0 : w * words / 4.0);
+    const double loads = taps * (nufft_kernel_degree(w) + 1.0) / 32.0 * words;
+    const double all_warps = ceil(shape.x * shape.y / 32.0);
+    const double unit = warps * accesses + loads + all_warps * exchanges;
+    return unit > issue ? unit : issue;
+}
+
+/* A spread by columns goes through fixed point. */
+static int is_fixed_point(const struct nufft_plan *plan)
+{
+    return plan->type == 1 && plan->precision == NUFFT_DOUBLE;
 }
 
 double nufft_cuda_point_ns(const struct nufft_plan *plan, int method)
 {
     const double w = width_of(plan);
     const double values = pow(w, plan->dimension) * components_of(plan);
+    const double strength = components_of(plan) * value_bytes(plan);
     const int spread = plan->type == 1;
     switch (method) {
     case NUFFT_METHOD_GM:
     case NUFFT_METHOD_GM_SORT:
-        return spread ? values * value_bytes(plan) / L2_ATOMIC : row_cycles(plan) * NS_PER_CYCLE;
+        return spread ? values * value_bytes(plan) / L2_ATOMIC
+                      : components_of(plan) * row_cycles(plan) * NS_PER_CYCLE;
     case NUFFT_METHOD_SM:
         return spread ? values / (plan->precision == NUFFT_FLOAT ? 32.0 : 2.0) * NS_PER_CYCLE
                       : row_cycles(plan) * NS_PER_CYCLE;
-    default:
-        return column_cycles(plan) * NS_PER_CYCLE;
+    default: /* fixed point: a point's index and strength are read for the scale */
+        return column_cycles(plan) * NS_PER_CYCLE +
+               (is_fixed_point(plan) ? (4.0 + strength) / MEMORY : 0.0);
     }
 }
 
-/* Traffic of tiles and planes a grid cell, all of them in use. */
+/* Traffic of tiles and planes a grid cell, all of them in use; and of the way back from fixed point. */
 double nufft_cuda_cell_ns(const struct nufft_plan *plan, int method)
 {
     const double bytes = components_of(plan) * value_bytes(plan);
@@ -86,7 +110,8 @@ double nufft_cuda_cell_ns(const struct nufft_plan *plan, int method)
         return bytes / rate * pow(2.0, plan->dimension);
     default:
         return bytes / rate * shape.x / (shape.x - w + 1.0) *
-               (plan->dimension == 3 ? shape.y / (shape.y - w + 1.0) : 1.0) * 1.5;
+                   (plan->dimension == 3 ? shape.y / (shape.y - w + 1.0) : 1.0) * 1.5 +
+               (is_fixed_point(plan) ? 2.0 * bytes / MEMORY : 0.0);
     }
 }
 
@@ -103,7 +128,7 @@ static double moved_cells(const struct nufft_plan *plan, double n)
 
 int nufft_cuda_is_exact(const struct nufft_plan *plan, int method)
 {
-    return method == NUFFT_METHOD_COLUMN && plan->type == 1 && plan->precision == NUFFT_DOUBLE;
+    return method == NUFFT_METHOD_COLUMN && is_fixed_point(plan);
 }
 
 int nufft_cuda_choose_method(const struct nufft_plan *plan, const struct nufft_cuda_device *device,
