@@ -1,5 +1,5 @@
 /* cuda_merger.c - the merge as a whole on CUDA, with frames on the device and streamed, against the CPU; failing calls.
- * One MPI rank. Left out under ThreadSanitizer, which takes the MPI library's start for races. */
+ * One MPI rank. Under ThreadSanitizer the failing calls, which are the same kernels again, are left out. */
 #include "twin_support.h"
 
 #include <math.h>
@@ -138,10 +138,15 @@ static void merges_agree_and_stream(void **state)
     twin_close(&t);
 }
 
+extern void __tsan_init(void) __attribute__((weak));
+
 static void a_merge_fails_cleanly(void **state)
 {
     (void)state;
     struct twin t;
+    if (__tsan_init != NULL) {
+        skip();
+    }
     twin_open(&t);
     struct merging *g = make_merging(t.cuda, 2 * BATCH);
     g->precision = NUFFT_FLOAT; /* quicker */
@@ -150,7 +155,12 @@ static void a_merge_fails_cleanly(void **state)
     twin_close(&t);
 }
 
-extern void __tsan_init(void) __attribute__((weak));
+/* The MPI library is not compiled for ThreadSanitizer, which does not see what orders its threads. */
+const char *__tsan_default_suppressions(void);
+const char *__tsan_default_suppressions(void)
+{
+    return "race:libmpi\nrace:libopen-pal\nrace:libopen-rte\nrace:mca_\n";
+}
 
 int main(int argc, char **argv)
 {
@@ -158,10 +168,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(merges_agree_and_stream),
         cmocka_unit_test(a_merge_fails_cleanly),
     };
-    if (__tsan_init != NULL) {
-        print_message("[  SKIPPED ] 2 test(s)\n[  PASSED  ] 0 test(s).\n");
-        return 0;
-    }
     support_mpi_begin(&argc, &argv);
     return support_mpi_end(cmocka_run_group_tests_name("mtip/merge on CUDA", tests, NULL, NULL));
 }
