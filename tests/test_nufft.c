@@ -1,4 +1,5 @@
 /* test_nufft.c - types 1 and 2 against direct sums: one table of cases, and the properties that must hold exactly. */
+#define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,14 +82,13 @@ static void test_table(void **state)
     assert_int_equal(failures, 0);
 }
 
-/* Every tolerance, hence every width, in both precisions and at the ends of the upsampling range. */
-static void test_tolerances(void **state)
+/* Every tolerance, hence every width, in both precisions, with the first `choices` of the upsamplings. */
+static int check_tolerances(int choices)
 {
-    (void)state;
     static const double upsampling[] = {0.0, 1.25, 2.0, 2.5};
     int failures = 0;
     for (int digits = 1; digits <= 14; digits++) {
-        for (int i = 0; i < 2 * 2 * 3 * 2 * 4; i++) {
+        for (int i = 0; i < 2 * 2 * 3 * 2 * choices; i++) {
             struct nufft_case c = {.n_points = 300, .tolerance = 1.0};
             for (int d = 0; d < digits; d++) {
                 c.tolerance /= 10.0;
@@ -109,7 +109,41 @@ static void test_tolerances(void **state)
             failures += check_case(&c);
         }
     }
-    assert_int_equal(failures, 0);
+    return failures;
+}
+
+static void test_tolerances(void **state)
+{
+    (void)state;
+    assert_int_equal(check_tolerances(4), 0);
+}
+
+/* The kernels of every instruction set that this processor has, whatever would be chosen for it. */
+static void test_instruction_sets(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"portable", "avx2", "avx512"};
+    const struct nufft_case c = {
+        .type = 1, .dimension = 1, .n_modes = {8, 1, 1}, .n_points = 10, .tolerance = 1e-3};
+    for (int i = 0; i < 3; i++) {
+        struct nufft_plan *plan = NULL;
+        assert_int_equal(setenv("MTIP_NUFFT_ISA", names[i], 1), 0);
+        const enum mtip_status status = nufft_case_plan(&plan, &c);
+        nufft_plan_destroy(&plan);
+        if (status == MTIP_ERR_UNSUPPORTED) {
+            print_message("not here: %s\n", mtip_status_message());
+            continue;
+        }
+        assert_int_equal(status, MTIP_OK);
+        print_message("%s\n", names[i]);
+        assert_int_equal(check_tolerances(1), 0);
+    }
+    assert_int_equal(setenv("MTIP_NUFFT_ISA", "mmx", 1), 0);
+    struct nufft_plan *plan = NULL;
+    assert_int_equal(nufft_case_plan(&plan, &c), MTIP_ERR_UNSUPPORTED);
+    assert_null(plan);
+    assert_non_null(strstr(mtip_status_message(), "portable"));
+    assert_int_equal(unsetenv("MTIP_NUFFT_ISA"), 0);
 }
 
 /* Points on grid lines, at the ends of the period, many periods out, and crowded together; several tiles an axis; enough
@@ -206,9 +240,13 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),   cmocka_unit_test(test_tolerances),
-        cmocka_unit_test(test_layouts), cmocka_unit_test(test_smallest),
-        cmocka_unit_test(test_vectors), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_tolerances),
+        cmocka_unit_test(test_instruction_sets),
+        cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_smallest),
+        cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static enum mtip_status choose_backend(const struct nufft_ops **ops, enum nufft_
     switch (backend) {
     case NUFFT_BACKEND_CPU:
         *ops = &nufft_ops_cpu;
-        return MTIP_OK;
+        return nufft_ops_cpu.check();
     case NUFFT_BACKEND_CUDA:
 #ifdef MTIP_HAVE_CUDA
         *ops = &nufft_ops_cuda;

@@ -18,6 +18,8 @@
  *     c_j = sum_{k stored} h_k Re( f_k exp(i s k.x_j) ),  h = 1 where k_x = 0 or k_x = N_x/2, else 2,
  * which is the full transform of a Hermitian array.
  *
+ * Memory: a plan on the CPU holds the fine grid (halved by real data), 6 bytes a point, and about 1.5 MB a thread.
+ *
  * Accuracy: relative l2 error of a transform at most 3 times `tolerance`, as far as the precision
  * allows. The same points and plan options give the same bits for every number of threads. On CUDA this holds, on the same kind
  * of device, for type 2 by every method and for type 1 in double precision by NUFFT_METHOD_COLUMN (stable sort, sums in fixed
@@ -39,7 +41,8 @@
  *
  * What to know for speed: real data in real-data mode cost half; ask for no more digits than needed; keep the plan; give
  * the number of points as options.max_points when it is known, for the best grid; many vectors on the same
- * points belong into one plan (n_vectors), whose kernel values are then computed once.
+ * points belong into one plan (n_vectors), whose kernel values are then computed once. The CPU backend uses AVX2 or
+ * AVX-512 as the processor has them; the environment variable MTIP_NUFFT_ISA = portable, avx2 or avx512 overrules that.
  * A complete program is examples/nufft_simple.c; with `make install` a C program finds the library by
  * `pkg-config --cflags --libs mtipnufft`.
  */
@@ -74,7 +77,7 @@ struct nufft_options {
     enum nufft_order order;
     int real_data;      /* 1: real-data mode */
     int n_threads;      /* CPU: 0 = as many as OpenMP would use */
-    double upsampling;  /* 0 = chosen by cost; else 1.25 .. 2 */
+    double upsampling;  /* 0 = chosen by cost; else 1.25 .. 2.75 */
     int method;         /* CUDA: enum nufft_method; set-points chooses where it is AUTO */
     void *stream;       /* CUDA: the caller's cudaStream_t, NULL = the default stream */
     int64_t max_points; /* 0 = unknown; a hint for the cost model when known before set-points */
@@ -101,8 +104,9 @@ enum mtip_status nufft_plan_create(struct nufft_plan **plan, int type, int dimen
                                    const struct nufft_options *options) MTIP_NODISCARD;
 
 /* Gives the plan its points, replacing earlier ones. x, y, z: [n_points] of the plan's precision (y, z NULL
- * below dimension 2, 3), read during the call only; on the CUDA backend device pointers. Type 3 also takes
- * targets s, t, u [n_targets] (NULL and 0 otherwise). n_points = 0 is allowed. Errors:
+ * below dimension 2, 3); on the CUDA backend device pointers. They are not copied: leave them where and as they are until the
+ * points are replaced or the plan is destroyed (every execute and interpolate may read them; type 3 alone does not). Type 3
+ * also takes targets s, t, u [n_targets] (NULL and 0 otherwise). n_points = 0 is allowed. Errors:
  * MTIP_ERR_ARGUMENT (NaN or infinite coordinate: its index is named; negative count),
  * MTIP_ERR_MEMORY; the plan then has no points. */
 enum mtip_status nufft_plan_set_points(struct nufft_plan *plan, int64_t n_points, const void *x,

@@ -2,23 +2,83 @@
 #include "nufft/nufft_cpu.h"
 
 #include <omp.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
 
-const struct nufft_cpu_kernels *nufft_cpu_kernels_choose(enum nufft_precision precision)
-{
-    const struct nufft_cpu_kernels *found = NULL;
 #if defined(__x86_64__) || defined(__i386__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")) {
-        found = nufft_cpu_kernels_avx512(precision);
-    }
-    if (found == NULL && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        found = nufft_cpu_kernels_avx2(precision);
-    }
+static const struct nufft_cpu_kernels *avx2(enum nufft_precision precision)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
+               ? nufft_cpu_kernels_avx2(precision)
+               : NULL;
+}
+static const struct nufft_cpu_kernels *avx512(enum nufft_precision precision)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                   __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")
+               ? nufft_cpu_kernels_avx512(precision)
+               : NULL;
+}
+/* Whether vectors of 64 bytes are worth their crossing of cache lines: where units are as wide (not in Zen 4, of AMD's family
+ * 19h, where they were the slower at all widths), and a row takes half as many. */
+static int is_wide(int width, int components, int lanes)
+{
+    return !__builtin_cpu_is("amdfam19h") && 2 * nufft_cpu_x_vectors(width, components, lanes) ==
+                                                 nufft_cpu_x_vectors(width, components, lanes / 2);
+}
+#else
+static const struct nufft_cpu_kernels *avx2(enum nufft_precision precision)
+{
+    (void)precision;
+    return NULL;
+}
+static const struct nufft_cpu_kernels *avx512(enum nufft_precision precision)
+{
+    (void)precision;
+    return NULL;
+}
+static int is_wide(int width, int components, int lanes)
+{
+    (void)width;
+    (void)components;
+    (void)lanes;
+    return 0;
+}
 #endif
-    return found != NULL ? found : nufft_cpu_kernels_portable(precision);
+
+const struct nufft_cpu_kernels *nufft_cpu_kernels_choose(enum nufft_precision precision, int width,
+                                                         int components)
+{
+    const struct nufft_cpu_kernels *const known[3] = {avx512(precision), avx2(precision),
+                                                      nufft_cpu_kernels_portable(precision)};
+    const char *wanted = getenv("MTIP_NUFFT_ISA");
+    for (int i = 0; i < 3; i++) {
+        if (known[i] == NULL) {
+            continue;
+        }
+        if (wanted != NULL && wanted[0] != '\0') {
+            if (strcmp(wanted, known[i]->name) == 0) {
+                return known[i];
+            }
+        } else if (i > 0 || known[1] == NULL || is_wide(width, components, known[i]->lanes)) {
+            return known[i];
+        }
+    }
+    return NULL;
+}
+
+static enum mtip_status check_cpu(void)
+{
+    if (nufft_cpu_kernels_choose(NUFFT_DOUBLE, 1, 1) == NULL) {
+        return MTIP_ERROR(
+            MTIP_ERR_UNSUPPORTED,
+            "nufft: MTIP_NUFFT_ISA is \"%s\"; this processor and build have: portable%s%s",
+            getenv("MTIP_NUFFT_ISA"), avx2(NUFFT_DOUBLE) != NULL ? " avx2" : "",
+            avx512(NUFFT_DOUBLE) != NULL ? " avx512" : "");
+    }
+    return MTIP_OK;
 }
 
 int nufft_cpu_threads(const struct nufft_plan *plan)
@@ -33,8 +93,9 @@ static int components_of(const struct nufft_plan *plan)
 
 static int x_width_cpu(const struct nufft_plan *plan, int width)
 {
-    const struct nufft_cpu_kernels *kernels = nufft_cpu_kernels_choose(plan->precision);
-    if (kernels->spread[0][0][width] == NULL) {
+    const struct nufft_cpu_kernels *kernels =
+        nufft_cpu_kernels_choose(plan->precision, width, components_of(plan));
+    if (kernels == NULL || kernels->spread[0][0][width] == NULL) {
         return 0;
     }
     return nufft_cpu_x_width(width, components_of(plan), kernels->lanes,
@@ -45,8 +106,9 @@ static int x_width_cpu(const struct nufft_plan *plan, int width)
 /* Vector operations a point: one multiply-add for each vector of each row, and the polynomials. */
 static double point_cost_cpu(const struct nufft_plan *plan)
 {
-    const struct nufft_cpu_kernels *kernels = nufft_cpu_kernels_choose(plan->precision);
     const int w = plan->axis[plan->dimension - 1].width;
+    const struct nufft_cpu_kernels *kernels =
+        nufft_cpu_kernels_choose(plan->precision, w, components_of(plan));
     const int across =
         nufft_cpu_x_vectors(plan->axis[0].width, components_of(plan), kernels->lanes);
     const int along = (w + kernels->lanes - 1) / kernels->lanes;
@@ -156,8 +218,9 @@ cleanup:
 
 static void describe_state(const struct nufft_plan *plan, struct nufft_cpu_state *state)
 {
-    state->kernels = nufft_cpu_kernels_choose(plan->precision);
     state->components = components_of(plan);
+    state->kernels = nufft_cpu_kernels_choose(
+        plan->precision, plan->axis[plan->dimension - 1].width, state->components);
     state->real_size = plan->precision == NUFFT_FLOAT ? sizeof(float) : sizeof(double);
     state->n_threads = nufft_cpu_threads(plan);
     nufft_cpu_tiles_design(plan, state);
@@ -205,17 +268,13 @@ static void memory_cpu(const struct nufft_plan *plan, int64_t n_points, size_t *
     grid *= (size_t)plan->axis[1].nf * (size_t)plan->axis[2].nf * (size_t)plan->batch;
     const size_t tiles =
         state.real_size * (size_t)plan->batch * (size_t)state.n_threads * (size_t)state.tile_vector;
-    const size_t points =
-        (size_t)n_points * ((size_t)plan->dimension * state.real_size + 2 * sizeof(uint32_t));
-    const size_t sort = (size_t)(state.n_threads * (state.n_tiles + state.tile_cells + 2)) * 4 +
-                        (size_t)state.n_tiles * 64 +
-                        (size_t)(n_points / 1024 + 1) * sizeof(struct nufft_cpu_task);
-    *host_bytes += grid + tiles + points + sort + nufft_cpu_fft_memory(plan, state.n_threads) +
-                   sizeof state + 8 * huge;
+    *host_bytes += grid + tiles + nufft_cpu_points_memory(&state, n_points) +
+                   nufft_cpu_fft_memory(plan, state.n_threads) + sizeof state + 8 * huge;
 }
 
 const struct nufft_ops nufft_ops_cpu = {
     .name = "cpu",
+    .check = check_cpu,
     .x_width = x_width_cpu,
     .point_cost = point_cost_cpu,
     .cell_cost = cell_cost_cpu,
@@ -228,5 +287,6 @@ const struct nufft_ops nufft_ops_cpu = {
     .grid_to_modes = nufft_cpu_grid_to_modes,
     .modes_to_grid = nufft_cpu_modes_to_grid,
     .memory = memory_cpu,
+    .borrows_points = 1,
     .type3 = &nufft_cpu_type3_ops,
 };

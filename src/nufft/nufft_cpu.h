@@ -1,10 +1,11 @@
 /* nufft_cpu.h - private to the CPU backend: its state, and the tables of vectorised kernels.
  *
- * Tiles: the fine grid is cut into tiles of tile_size cells; the points of a tile are contiguous after the sort,
- * in the order of their cells. A tile's points touch only its padded copy (tile_size + width - 1 cells an axis),
- * which stays in the L2 cache: it is zeroed, spread to, and added to the grid, or filled from the grid and
- * interpolated from. Element 0 of the copy is the grid cell tile_start + 1, because a point of cell c has the taps
- * c+1, c+2, ... Tiles with many points are cut into parts (tasks), each with its own copy.
+ * Tiles: the fine grid is cut into tiles of tile_size cells; the points of a tile are contiguous after the sort, in runs
+ * of many thousands in the order of their cells. Their coordinates stay where the user has them and are read there each
+ * time. A tile's points touch only its padded copy (tile_size + width - 1 cells an axis), which stays in the L2 cache: it
+ * is zeroed, spread to, and added to the grid, or filled from the grid and interpolated from. Element 0 of the copy is
+ * the grid cell tile_start + 1, because a point of cell c has the taps c+1, c+2, ... Tiles with many points are cut into
+ * parts (tasks), each with its own copy.
  *
  * No write conflicts, the same bits for every number of threads: tiles of one colour do not overlap, colours run one
  * after the other, and the parts of a tile are added in their order.
@@ -19,11 +20,12 @@
 /* Points spread or interpolated in one call of a kernel; see nufft_cpu_kernels_impl.h. Sizes of arrays are in values of
  * the plan's precision (a complex number is two). */
 struct nufft_cpu_job {
-    const void *s[3];       /* [n_points] 8 f on each axis (NUFFT_SUBINTERVALS f) */
-    const uint32_t *offset; /* [n_points] first tap of a point in the tile */
-    const uint32_t *order;  /* [n_points] the user's index of a sorted point */
-    const void *table[3];   /* kernel tables of the axes, lanes as the kernels want them */
-    int64_t begin;          /* points begin .. end-1 */
+    const void *x[3];                        /* [n_points] the user's coordinates */
+    const uint32_t *order;                   /* [n_points] the user's index of a sorted point */
+    const struct nufft_cpu_folding *folding; /* [dimension] */
+    int32_t start[3];                        /* the tile's first cell */
+    const void *table[3]; /* kernel tables of the axes, lanes as the kernels want them */
+    int64_t begin;        /* points begin .. end-1 of the sorted order */
     int64_t end;
     void *tile;            /* [count][tile_vector] */
     int64_t tile_row;      /* from one row (y) to the next */
@@ -35,14 +37,18 @@ struct nufft_cpu_job {
     int64_t count; /* vectors */
 };
 
-/* How a coordinate becomes a cell of an axis and a tile; see nufft_ops.h for the cell. */
+/* How a coordinate becomes a cell of an axis, a tile and a place in it; see nufft_ops.h for the cell. */
 struct nufft_cpu_folding {
     double nf;
-    double shift;    /* width / 2 */
-    double size;     /* cells of a tile */
-    double per_tile; /* 1 / size */
-    int32_t tiles;   /* on this axis */
-    int32_t step;    /* values from cell to cell in a tile's padded copy */
+    double scale;      /* cells a radian, nf / 2 pi, in the plan's precision, */
+    double scale_rest; /* and what rounding left out of it */
+    double shift;      /* width / 2 */
+    double limit;      /* greatest |x| that may be folded */
+    int far;           /* 1: for any finite coordinate and nf, slower */
+    int32_t size;      /* cells of a tile */
+    double per_tile;   /* 1 / size */
+    int32_t tiles;     /* on this axis */
+    int32_t step;      /* values from cell to cell in a tile's padded copy */
 };
 
 /* Order of the cells of a tile: blocks of OUTER planes and INNER rows, in them x, then rows, then planes
@@ -51,8 +57,11 @@ struct nufft_cpu_folding {
 #define NUFFT_CPU_OUTER_BLOCK 4
 #define NUFFT_CPU_INNER_BLOCK 2
 
-/* Points located or placed in one call, at most. */
+/* Points located or ranked in one call, at most. */
 #define NUFFT_CPU_POINT_BLOCK 128
+
+/* Tiles have numbers of 16 bits. */
+#define NUFFT_CPU_MAX_TILES 65536
 
 typedef void nufft_cpu_kernel(const struct nufft_cpu_job *job);
 
@@ -64,12 +73,13 @@ struct nufft_cpu_kernels {
     nufft_cpu_kernel *spread[2][3][NUFFT_MAX_WIDTH + 1];
     nufft_cpu_kernel *interpolate[2][3][NUFFT_MAX_WIDTH + 1];
     void (*add)(void *to, const void *from, int64_t n); /* to[i] += from[i] */
-    /* Tiles of n points, and their cells' places in the order of a tile. Returns 1 when a coordinate is not finite. */
-    int (*locate)(uint32_t *tile, uint32_t *key, const void *const *x, int n, int dimension,
+    /* Tiles of points begin .. begin+n-1 of the user's. Returns 1 when one is beyond the limit of an axis, or NaN. */
+    int (*locate)(uint16_t *tile, const void *const *x, int64_t begin, int n, int dimension,
                   const struct nufft_cpu_folding *folding);
-    /* Fractions times NUFFT_SUBINTERVALS and offsets in the padded copy. */
-    void (*place)(void *const *s, uint32_t *offset, const void *const *x, int n, int dimension,
-                  const struct nufft_cpu_folding *folding);
+    /* Places of the cells of points order[0 .. n-1] in the order of their tile, whose first cell is `start`. */
+    void (*rank_cells)(uint32_t *key, const void *const *x, const uint32_t *order, int n,
+                       int dimension, const struct nufft_cpu_folding *folding,
+                       const int32_t *start);
 };
 
 /* NULL where the compiler does not target the instruction set. */
@@ -77,8 +87,10 @@ const struct nufft_cpu_kernels *nufft_cpu_kernels_portable(enum nufft_precision 
 const struct nufft_cpu_kernels *nufft_cpu_kernels_avx2(enum nufft_precision precision);
 const struct nufft_cpu_kernels *nufft_cpu_kernels_avx512(enum nufft_precision precision);
 
-/* The best that this processor runs. */
-const struct nufft_cpu_kernels *nufft_cpu_kernels_choose(enum nufft_precision precision);
+/* The fastest that this processor runs for `width` taps of `components` values on an axis; those of the instruction set that
+ * the environment variable MTIP_NUFFT_ISA names (portable, avx2, avx512), if it is set; NULL where there are none. */
+const struct nufft_cpu_kernels *nufft_cpu_kernels_choose(enum nufft_precision precision, int width,
+                                                         int components);
 
 /* Vectors along x, and taps along x: as many as fill them. `components` is 1 real, 2 complex. */
 static inline int nufft_cpu_x_vectors(int width, int components, int lanes)
@@ -96,6 +108,8 @@ static inline int nufft_cpu_x_width(int width, int components, int lanes, int mo
 /* Points whose taps are computed together, and the largest shift along the outer axis (z; y in 2-D) of two points that
  * are spread together. */
 #define NUFFT_CPU_CHUNK 16
+/* Points whose coordinates are read and folded together. */
+#define NUFFT_CPU_PLACES 64
 #define NUFFT_CPU_PAIR_SHIFT 4
 
 #define NUFFT_CPU_MAX_COLOURS 27
@@ -126,13 +140,15 @@ struct nufft_cpu_state {
     int64_t tile_vector;
     void *tile; /* owned [n_threads][batch][tile_vector] */
 
-    int64_t capacity;             /* points the next arrays have room for */
-    void *s[3];                   /* owned, see nufft_cpu_job */
-    uint32_t *offset;             /* owned */
-    uint32_t *order;              /* owned */
-    uint32_t *scratch;            /* owned, 1-D only: work space of the sort */
+    const void *x[3]; /* the user's coordinates, borrowed from set-points to set-points */
+    struct nufft_cpu_folding folding[3];
+    int64_t capacity;  /* points the next two arrays have room for */
+    uint32_t *order;   /* owned: the user's indices, sorted by tile and cell */
+    uint16_t *tile_of; /* owned: tiles of the user's points, work space of the sort */
+    uint32_t *run;     /* owned [n_threads][2][run_capacity]: likewise */
+    int64_t run_capacity;
+    uint32_t *histogram;          /* owned, likewise */
     int64_t *tile_begin;          /* owned [n_tiles + 1] */
-    uint32_t *histogram;          /* owned, work space of the sort */
     struct nufft_cpu_task *tasks; /* owned [task_capacity] */
     int64_t task_capacity;
     int64_t n_tasks;
@@ -146,10 +162,16 @@ struct nufft_cpu_state {
 /* nufft_cpu.c: threads a plan uses. */
 int nufft_cpu_threads(const struct nufft_plan *plan);
 
-/* nufft_cpu_points.c: tiles and points. */
+/* nufft_cpu_tiles.c: how the fine grid is cut. */
 void nufft_cpu_tiles_design(const struct nufft_plan *plan, struct nufft_cpu_state *state);
+void nufft_cpu_tile_start(const struct nufft_cpu_state *state, int64_t tile, int32_t *start);
+enum mtip_status nufft_cpu_make_tasks(struct nufft_cpu_state *state) MTIP_NODISCARD;
+int nufft_cpu_colours(const struct nufft_cpu_state *state);
+
+/* nufft_cpu_points.c: the sort. */
 enum mtip_status nufft_cpu_points_create(struct nufft_plan *plan) MTIP_NODISCARD;
 void nufft_cpu_points_destroy(struct nufft_cpu_state *state);
+size_t nufft_cpu_points_memory(const struct nufft_cpu_state *state, int64_t n);
 enum mtip_status nufft_cpu_set_points(struct nufft_plan *plan, int64_t n, const void *x,
                                       const void *y, const void *z) MTIP_NODISCARD;
 

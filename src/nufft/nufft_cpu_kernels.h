@@ -3,6 +3,8 @@
  *     NUFFT_ISA_NAME     text          NUFFT_ISA_GETTER   name of the function made here
  *     NUFFT_VECTOR_BYTES 16, 32 or 64
  */
+#include <string.h>
+
 #include "nufft/nufft_cpu.h"
 
 #define NUFFT_INLINE static inline __attribute__((always_inline))

@@ -23,21 +23,22 @@ typedef REAL NAME(vec_any)
 /* All lanes x; x + (VEC){0} would cost an addition, because of -0. */
 #define ALL(x) ((x) - (VEC){0})
 
+#include "nufft/nufft_cpu_fold_impl.h"
+
 /* A chunk's points on one axis: where their polynomials are in the kernel table, and the argument. */
 struct NAME(pieces) {
     int32_t at[NUFFT_CPU_CHUNK];
     REAL t[NUFFT_CPU_CHUNK];
 };
 
-/* s = 8 f of n points; `piece` values of the table a subinterval. */
-NUFFT_INLINE void NAME(find_pieces)(struct NAME(pieces) * out, const void *s, int64_t first, int n,
+/* s = 8 f of a chunk's points; `piece` values of the table a subinterval. */
+NUFFT_INLINE void NAME(find_pieces)(struct NAME(pieces) * out, const REAL *s, int n,
                                     const int piece)
 {
-    const REAL *from = (const REAL *)s + first;
     for (int p = 0; p < n; p++) {
-        int32_t b = (int32_t)from[p];
+        int32_t b = (int32_t)s[p];
         b = b < NUFFT_SUBINTERVALS ? b : NUFFT_SUBINTERVALS - 1;
-        out->t[p] = from[p] - (REAL)b - (REAL)0.5;
+        out->t[p] = s[p] - (REAL)b - (REAL)0.5;
         out->at[p] = b * piece;
     }
 }
@@ -131,6 +132,35 @@ NUFFT_INLINE void NAME(spread_points)(REAL *corner, const VEC *xa, const VEC *xb
                 }
                 row += row_step;
             }
+        }
+        corner += plane_step;
+    }
+}
+
+/* The same where a row is one vector and few: the products of x and y taps stay in registers, so that a row takes one load and
+ * one store, and a plane two taps. */
+NUFFT_INLINE void NAME(spread_narrow)(REAL *corner, VEC xa, VEC xb, const struct NAME(point) * a,
+                                      const struct NAME(point) * b, int planes, int64_t plane_step,
+                                      int64_t row_step, const int wy, const int pair)
+{
+    VEC va[NUFFT_MAX_WIDTH];
+    VEC vb[NUFFT_MAX_WIDTH];
+    NUFFT_UNROLL
+    for (int y = 0; y < wy; y++) {
+        va[y] = xa * a->y[y];
+        if (pair) {
+            vb[y] = xb * b->y[y];
+        }
+    }
+    for (int z = 0; z < planes; z++) {
+        NUFFT_UNROLL
+        for (int y = 0; y < wy; y++) {
+            REAL *row = corner + y * row_step;
+            VEC sum = LOAD(row) + va[y] * a->z[z];
+            if (pair) {
+                sum += vb[y] * b->z[z];
+            }
+            STORE(row, sum);
         }
         corner += plane_step;
     }
@@ -255,6 +285,7 @@ NUFFT_INLINE void NAME(kernel_body)(const struct nufft_cpu_job *job, const int s
     const int wz = dim > 1 ? w : 1;
     const int shift = NUFFT_CPU_PAIR_SHIFT;
     const int narrow = !spread && dim == 3 && ((nv == 1 && w <= 8) || (nv == 2 && w <= 6));
+    const int flat = spread && dim == 3 && nv == 1 && w <= 6;
     const int64_t row_step = job->tile_row;
     const int64_t plane_step = dim == 3 ? job->tile_plane : job->tile_row;
     /* Taps of a point are x_taps, y_taps, z_taps apart; the arrays are for the widest kernel. */
@@ -269,26 +300,36 @@ NUFFT_INLINE void NAME(kernel_body)(const struct nufft_cpu_job *job, const int s
     for (int i = 0; i < NUFFT_CPU_CHUNK * z_taps; i++) {
         kz[i] = dim == 1 && i % z_taps == shift ? 1 : 0;
     }
+    struct NAME(places) placed;
+    int64_t block = job->begin; /* the points in `placed` */
+    int64_t block_end = job->begin;
     int64_t next = job->begin;
     while (next < job->end) {
+        if (next + NUFFT_CPU_CHUNK > block_end && block_end < job->end) {
+            block = next;
+            block_end = job->end - next < NUFFT_CPU_PLACES ? job->end : next + NUFFT_CPU_PLACES;
+            NAME(place)(&placed, job, block, (int)(block_end - block), dim);
+        }
         const int64_t first = next;
+        const int at = (int)(first - block);
         const int n =
-            job->end - first < NUFFT_CPU_CHUNK ? (int)(job->end - first) : NUFFT_CPU_CHUNK;
+            block_end - first < NUFFT_CPU_CHUNK ? (int)(block_end - first) : NUFFT_CPU_CHUNK;
         /* Strengths lie where the user put them: far apart. Those of the chunk after the next are asked for now. */
         const int64_t ahead =
             job->end - first < 3 * NUFFT_CPU_CHUNK ? job->end - first : 3 * NUFFT_CPU_CHUNK;
         for (int64_t p = 2 * NUFFT_CPU_CHUNK; p < ahead; p++) {
-            const int64_t at = (int64_t)job->order[first + p] * components;
+            const int64_t far = (int64_t)job->order[first + p] * components;
             if (spread) {
-                __builtin_prefetch((const REAL *)job->strengths + at, 0);
+                __builtin_prefetch((const REAL *)job->strengths + far, 0);
             } else {
-                __builtin_prefetch((REAL *)job->values + at, 1);
+                __builtin_prefetch((REAL *)job->values + far, 1);
             }
         }
-        NAME(find_pieces)(&piece[0], job->s[0], first, n, (wx / 2 + 2) * nv * LANES);
+        NAME(find_pieces)(&piece[0], placed.s[0] + at, n, (wx / 2 + 2) * nv * LANES);
         for (int d = 1; d < dim; d++) {
-            NAME(find_pieces)(&piece[d], job->s[d], first, n, (w / 2 + 2) * nw * LANES);
+            NAME(find_pieces)(&piece[d], placed.s[d] + at, n, (w / 2 + 2) * nw * LANES);
         }
+        const int32_t *offset = placed.offset + at;
         for (int p = 0; p < n; p++) {
             NAME(taps_store)(kx + p * x_taps, job->table[0], &piece[0], p, nv, wx / 2 + 1);
             if (dim == 3) {
@@ -301,7 +342,7 @@ NUFFT_INLINE void NAME(kernel_body)(const struct nufft_cpu_job *job, const int s
         }
         for (int p = 0; p < n;) {
             const int64_t j = first + p;
-            const int64_t apart = p + 1 < n ? (int64_t)job->offset[j + 1] - job->offset[j] : -1;
+            const int64_t apart = p + 1 < n ? (int64_t)offset[p + 1] - offset[p] : -1;
             int dz = 0;
             while (dz <= shift && apart != dz * plane_step) {
                 dz++;
@@ -317,7 +358,7 @@ NUFFT_INLINE void NAME(kernel_body)(const struct nufft_cpu_job *job, const int s
                 b = {.x = kx + q * x_taps, .y = ky + q * y_taps, .z = kz + q * z_taps + shift - dz};
             const int64_t ja = (int64_t)job->order[j] * components;
             const int64_t jb = (int64_t)job->order[first + q] * components;
-            REAL *corner = (REAL *)job->tile + job->offset[j];
+            REAL *corner = (REAL *)job->tile + offset[p];
             for (int64_t v = 0; v < job->count; v++) {
                 VEC va[NUFFT_MAX_WIDTH];
                 VEC vb[NUFFT_MAX_WIDTH];
@@ -326,6 +367,14 @@ NUFFT_INLINE void NAME(kernel_body)(const struct nufft_cpu_job *job, const int s
                     NAME(weigh)(va, a.x, c + ja, nv, components);
                     if (pair) {
                         NAME(weigh)(vb, b.x, c + jb, nv, components);
+                    }
+                    if (flat && pair) {
+                        NAME(spread_narrow)
+                        (corner, va[0], vb[0], &a, &b, wz + dz, plane_step, row_step, wy, 1);
+                    } else if (flat) {
+                        NAME(spread_narrow)
+                        (corner, va[0], va[0], &a, &a, wz, plane_step, row_step, wy, 0);
+                    } else if (pair) {
                         NAME(spread_points)
                         (corner, va, vb, &a, &b, wz + dz, plane_step, row_step, wy, nv, 1);
                     } else {
@@ -350,96 +399,6 @@ NUFFT_INLINE void NAME(kernel_body)(const struct nufft_cpu_job *job, const int s
             }
             p += pair ? 2 : 1;
             next = first + p;
-        }
-    }
-}
-
-/* Folds n coordinates of an axis: cell within its tile, tile, and fraction times NUFFT_SUBINTERVALS. Branch-free, so that
- * it is vectorised; floor by the rounding of a large sum, which every instruction set has. */
-NUFFT_INLINE void NAME(fold)(int32_t *restrict local, int32_t *restrict tile, REAL *restrict s,
-                             const REAL *restrict x, int n, const struct nufft_cpu_folding *f)
-{
-    const double magic = 6755399441055744.0; /* 1.5 2^52 */
-    const double per_radian = 0.15915494309189533577;
-    const double nf = f->nf;
-    const double shift = f->shift;
-    const double size = f->size;
-    const double per_tile = f->per_tile;
-    for (int i = 0; i < n; i++) {
-        double turns = (double)x[i] * per_radian;
-        double whole = (turns + magic) - magic;
-        turns -= whole; /* -1/2 .. 1/2 */
-        double q = turns * nf - shift;
-        q = q < 0.0 ? q + nf : q;
-        q = q < 0.0 ? q + nf : q;
-        q = q >= 0.0 && q < nf ? q : 0.0; /* rounding at the end of the period */
-        whole = (q + magic) - magic;
-        whole = whole > q ? whole - 1.0 : whole;
-        s[i] = (REAL)((q - whole) * NUFFT_SUBINTERVALS);
-        const double at = (whole + 0.5) * per_tile;
-        double t = (at + magic) - magic;
-        t = t > at ? t - 1.0 : t;
-        tile[i] = (int32_t)t;
-        local[i] = (int32_t)(whole - t * size);
-    }
-}
-
-static int NAME(locate)(uint32_t *tile, uint32_t *key, const void *const *x, int n, int dimension,
-                        const struct nufft_cpu_folding *folding)
-{
-    int32_t local[3][NUFFT_CPU_POINT_BLOCK];
-    int32_t where[3][NUFFT_CPU_POINT_BLOCK];
-    REAL s[NUFFT_CPU_POINT_BLOCK];
-    int bad = 0;
-    for (int a = 0; a < dimension; a++) {
-        const REAL *coordinate = x[a];
-        NAME(fold)(local[a], where[a], s, coordinate, n, &folding[a]);
-        for (int i = 0; i < n; i++) {
-            bad |= coordinate[i] * 0 != 0; /* NaN unless finite */
-        }
-    }
-    const int32_t width = (int32_t)folding[0].size;
-    if (dimension == 1) {
-        for (int i = 0; i < n; i++) {
-            tile[i] = (uint32_t)where[0][i];
-            key[i] = (uint32_t)local[0][i];
-        }
-    } else if (dimension == 2) {
-        for (int i = 0; i < n; i++) {
-            const int32_t outer = local[1][i];
-            tile[i] = (uint32_t)(where[1][i] * folding[0].tiles + where[0][i]);
-            key[i] = (uint32_t)((outer / NUFFT_CPU_OUTER_BLOCK * width + local[0][i]) *
-                                    NUFFT_CPU_OUTER_BLOCK +
-                                outer % NUFFT_CPU_OUTER_BLOCK);
-        }
-    } else {
-        const int32_t rows = (int32_t)folding[1].size;
-        const int32_t blocks = (rows + NUFFT_CPU_INNER_BLOCK - 1) / NUFFT_CPU_INNER_BLOCK;
-        for (int i = 0; i < n; i++) {
-            const uint32_t outer = (uint32_t)local[2][i];
-            const uint32_t inner = (uint32_t)local[1][i];
-            const uint32_t block =
-                outer / NUFFT_CPU_OUTER_BLOCK * (uint32_t)blocks + inner / NUFFT_CPU_INNER_BLOCK;
-            tile[i] = (uint32_t)((where[2][i] * folding[1].tiles + where[1][i]) * folding[0].tiles +
-                                 where[0][i]);
-            key[i] = ((block * (uint32_t)width + (uint32_t)local[0][i]) * NUFFT_CPU_INNER_BLOCK +
-                      inner % NUFFT_CPU_INNER_BLOCK) *
-                         NUFFT_CPU_OUTER_BLOCK +
-                     outer % NUFFT_CPU_OUTER_BLOCK;
-        }
-    }
-    return bad;
-}
-
-static void NAME(place)(void *const *s, uint32_t *offset, const void *const *x, int n,
-                        int dimension, const struct nufft_cpu_folding *folding)
-{
-    int32_t local[NUFFT_CPU_POINT_BLOCK];
-    int32_t where[NUFFT_CPU_POINT_BLOCK];
-    for (int a = 0; a < dimension; a++) {
-        NAME(fold)(local, where, s[a], x[a], n, &folding[a]);
-        for (int i = 0; i < n; i++) {
-            offset[i] = (a == 0 ? 0 : offset[i]) + (uint32_t)(local[i] * folding[a].step);
         }
     }
 }
@@ -500,7 +459,7 @@ static const struct nufft_cpu_kernels NAME(kernels) = {
                      {WIDTHS(ENTRY_INTERPOLATE_2_3)}}},
     .add = NAME(add),
     .locate = NAME(locate),
-    .place = NAME(place),
+    .rank_cells = NAME(rank_cells),
 };
 
 #undef VEC

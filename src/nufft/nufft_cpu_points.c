@@ -1,9 +1,10 @@
-/* nufft_cpu_points.c - CPU backend: the tiles, and the points sorted into them.
+/* nufft_cpu_points.c - CPU backend: the order in which points are taken.
  *
- * set_points folds each coordinate to its cell and fraction and sorts twice by counting: by tile over all points, then
- * by cell within each tile, where everything is in cache. Both sorts are stable and cut the points into blocks by
- * number only, so that the order is the same for every number of threads.
+ * What is kept of a point is its place in that order, 4 bytes; its coordinates stay where the user has them. set_points sorts by
+ * counting, twice: by tile over all points, then by cell within runs of a tile's points, which stay in cache. Both
+ * sorts are stable and cut the points by number only, so that the order is the same for every number of threads.
  */
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <omp.h>
@@ -12,122 +13,51 @@
 #include "core/memory.h"
 #include "nufft/nufft_cpu.h"
 
-/* Bytes of a padded tile: most of a small L2 cache (512 KiB). The larger, the less of it is rim. */
-#define TILE_BYTES 400000
-/* Points in a task: small enough to share out a dense tile, large enough to pay for its copy. */
-#define TASK_POINTS 16384
+/* Points of a tile sorted together: enough to find points of one column next to each other. */
+#define RUN_POINTS 131072
+#define LEAST_RUN_POINTS 16384
 
-static struct nufft_cpu_folding make_folding(const struct nufft_plan *plan, int a)
+static void make_folding(const struct nufft_plan *plan, int far)
 {
-    const struct nufft_cpu_state *state = plan->state;
-    const struct nufft_axis *axis = &plan->axis[a];
+    struct nufft_cpu_state *state = plan->state;
     const int64_t step[3] = {state->components, state->tile_row, state->tile_plane};
-    return (struct nufft_cpu_folding){.nf = (double)axis->nf,
-                                      .shift = 0.5 * axis->width,
-                                      .size = (double)state->tile_size[a],
-                                      .per_tile = 1.0 / (double)state->tile_size[a],
-                                      .tiles = (int32_t)state->tile_count[a],
-                                      .step = (int32_t)step[a]};
-}
-
-/* Tile size along one axis near `wanted`: every tile, the last too, holds at least `width` cells, so that a tile's taps
- * reach no further than the next tile; an even number of tiles needs two colours, an odd one three. */
-static int64_t split_axis(int64_t nf, int64_t width, int64_t wanted)
-{
-    if (wanted < width) {
-        wanted = width;
-    }
-    int64_t fallback = nf;
-    for (int64_t count = (nf + wanted - 1) / wanted; count > 1; count--) {
-        const int64_t size = (nf + count - 1) / count;
-        const int64_t last = nf - (count - 1) * size;
-        if (size < width || last < width) {
-            continue;
-        }
-        if (count % 2 == 0) {
-            return size;
-        }
-        if (fallback == nf) {
-            fallback = size;
-        }
-    }
-    return fallback;
-}
-
-/* Side of a tile whose padded copy takes TILE_BYTES. */
-static int64_t wanted_side(const struct nufft_plan *plan, const struct nufft_cpu_state *state)
-{
-    const double cells = TILE_BYTES / (double)(state->real_size * (size_t)state->components);
-    const double side = plan->dimension == 1   ? 0.25 * cells
-                        : plan->dimension == 2 ? 0.5 * sqrt(cells)
-                                               : cbrt(cells);
-    return (int64_t)side - plan->axis[plan->dimension - 1].width;
-}
-
-void nufft_cpu_tiles_design(const struct nufft_plan *plan, struct nufft_cpu_state *state)
-{
-    const int64_t wanted = wanted_side(plan, state);
-    const int64_t line = 64 / (int64_t)state->real_size;
-    int64_t padded[3];
-    state->n_tiles = 1;
-    state->tile_cells = 1;
+    const int is_float = plan->precision == NUFFT_FLOAT;
     for (int a = 0; a < 3; a++) {
-        const struct nufft_axis *axis = &plan->axis[a];
-        state->tile_size[a] =
-            a < plan->dimension ? split_axis(axis->nf, axis->width, wanted) : axis->nf;
-        state->tile_count[a] = (axis->nf + state->tile_size[a] - 1) / state->tile_size[a];
-        state->n_tiles *= state->tile_count[a];
-        const int64_t block = a == 0 || a >= plan->dimension ? 1
-                              : a == plan->dimension - 1     ? NUFFT_CPU_OUTER_BLOCK
-                                                             : NUFFT_CPU_INNER_BLOCK;
-        state->tile_cells *= (state->tile_size[a] + block - 1) / block * block;
-        padded[a] = state->tile_size[a] + axis->width;
+        const double nf = (double)plan->axis[a].nf;
+        const long double scale = nf * 0.159154943091895335768883763372514362L; /* nf / 2 pi */
+        const double rounded = is_float ? (double)(float)scale : (double)scale;
+        /* Cells and half cells must be exact in the precision, also where fold() adds a half to them. */
+        const double most = is_float ? 0x1p21 : 0x1p48;
+        const int beyond = far || nf > most;
+        const double greatest = is_float ? FLT_MAX : DBL_MAX;
+        state->folding[a] =
+            (struct nufft_cpu_folding){.nf = nf,
+                                       .scale = rounded,
+                                       .scale_rest = (double)(scale - (long double)rounded),
+                                       .shift = 0.5 * plan->axis[a].width,
+                                       .limit = beyond ? greatest : most / rounded,
+                                       .far = beyond,
+                                       .size = (int32_t)state->tile_size[a],
+                                       .per_tile = 1.0 / (double)state->tile_size[a],
+                                       .tiles = (int32_t)state->tile_count[a],
+                                       .step = (int32_t)step[a]};
     }
-    /* The last point of a row reads whole vectors. */
-    const int64_t across =
-        nufft_cpu_x_vectors(plan->axis[0].width, state->components, state->kernels->lanes) *
-        state->kernels->lanes;
-    const int64_t row = state->tile_size[0] * state->components + across;
-    /* An odd number of cache lines a row and a plane spreads a point's patch over the sets of the L1 cache. */
-    state->tile_row = ((row + line - 1) / line | 1) * line;
-    state->tile_plane = (state->tile_row / line * padded[1] | 1) * line;
-    state->tile_vector = state->tile_plane * padded[2] + across;
-    state->tile_vector = (state->tile_vector + line - 1) / line * line;
-}
-
-/* Colours of an axis' tiles: neighbours differ, also around the end. */
-static int axis_colours(int64_t count)
-{
-    return count == 1 ? 1 : count % 2 == 0 ? 2 : 3;
-}
-
-static int tile_colour(const struct nufft_cpu_state *state, int64_t tile)
-{
-    int colour = 0;
-    int64_t index[3];
-    for (int a = 0; a < 3; a++) {
-        index[a] = tile % state->tile_count[a];
-        tile /= state->tile_count[a];
-    }
-    for (int a = 2; a >= 0; a--) {
-        const int colours = axis_colours(state->tile_count[a]);
-        const int own =
-            colours == 3 && index[a] == state->tile_count[a] - 1 ? 2 : (int)(index[a] & 1);
-        colour = colour * colours + own;
-    }
-    return colour;
 }
 
 enum mtip_status nufft_cpu_points_create(struct nufft_plan *plan)
 {
     struct nufft_cpu_state *state = plan->state;
     enum mtip_status status = MTIP_OK;
-    state->n_colours = 1;
-    for (int a = 0; a < 3; a++) {
-        state->n_colours *= axis_colours(state->tile_count[a]);
-    }
+    state->n_colours = nufft_cpu_colours(state);
     const int64_t counters =
         state->n_tiles > state->tile_cells ? state->n_tiles : state->tile_cells;
+    for (int a = 0; a < plan->dimension; a++) {
+        if (plan->axis[a].nf > INT32_MAX) {
+            MTIP_FAIL(MTIP_ERR_ARGUMENT,
+                      "nufft: a fine grid of %" PRId64 " cells on axis %d exceeds %" PRId32,
+                      plan->axis[a].nf, a, INT32_MAX);
+        }
+    }
     MTIP_TRY(MEMORY_ALLOC(&state->tile_begin, state->n_tiles + 1, "nufft tile starts"));
     MTIP_TRY(MEMORY_ALLOC(&state->turn, state->n_tiles, "nufft tile turns"));
     MTIP_TRY(
@@ -138,12 +68,9 @@ cleanup:
 
 static void free_points(struct nufft_cpu_state *state)
 {
-    for (int a = 0; a < 3; a++) {
-        memory_free(&state->s[a]);
-    }
-    memory_free(&state->offset);
     memory_free(&state->order);
-    memory_free(&state->scratch);
+    memory_free(&state->tile_of);
+    memory_free(&state->run);
     state->capacity = 0;
 }
 
@@ -156,23 +83,26 @@ void nufft_cpu_points_destroy(struct nufft_cpu_state *state)
     memory_free(&state->tile_begin);
 }
 
-/* Room for n points; kept when there is enough, and given back when much smaller sets follow. */
-static enum mtip_status reserve_points(const struct nufft_plan *plan, int64_t n)
+/* Points of a run at most: few of small sets, whose work space should be small, too. */
+static int64_t run_length(int64_t n)
 {
-    struct nufft_cpu_state *state = plan->state;
+    const int64_t part = n / 16 < LEAST_RUN_POINTS ? LEAST_RUN_POINTS : n / 16;
+    const int64_t most = part < RUN_POINTS ? part : RUN_POINTS;
+    return n < most ? n : most;
+}
+
+/* Room for n points and their runs; kept when there is enough, and given back when much smaller sets follow. */
+static enum mtip_status reserve_points(struct nufft_cpu_state *state, int64_t n)
+{
     enum mtip_status status = MTIP_OK;
     if (n <= state->capacity && (n > state->capacity / 4 || state->capacity < 100000)) {
         return MTIP_OK;
     }
     free_points(state);
-    for (int a = 0; a < plan->dimension; a++) {
-        MTIP_TRY(memory_alloc(&state->s[a], n, state->real_size, "nufft sorted points"));
-    }
-    MTIP_TRY(MEMORY_ALLOC(&state->offset, n, "nufft point offsets"));
+    state->run_capacity = run_length(n);
     MTIP_TRY(MEMORY_ALLOC(&state->order, n, "nufft point order"));
-    if (plan->dimension == 1) {
-        MTIP_TRY(MEMORY_ALLOC(&state->scratch, n, "nufft sort"));
-    }
+    MTIP_TRY(MEMORY_ALLOC(&state->tile_of, n, "nufft sort"));
+    MTIP_TRY(MEMORY_ALLOC(&state->run, 2 * state->n_threads * state->run_capacity, "nufft sort"));
     state->capacity = n;
 cleanup:
     if (status != MTIP_OK) {
@@ -181,103 +111,169 @@ cleanup:
     return status;
 }
 
-/* Tile starts to tasks, colour by colour. */
-static enum mtip_status make_tasks(struct nufft_cpu_state *state)
+size_t nufft_cpu_points_memory(const struct nufft_cpu_state *state, int64_t n)
 {
-    int64_t needed = 0;
-    for (int64_t t = 0; t < state->n_tiles; t++) {
-        const int64_t points = state->tile_begin[t + 1] - state->tile_begin[t];
-        needed += (points + TASK_POINTS - 1) / TASK_POINTS;
-    }
-    if (needed > state->task_capacity) {
-        memory_free(&state->tasks);
-        state->task_capacity = 0;
-        const enum mtip_status status = MEMORY_ALLOC(&state->tasks, needed, "nufft tasks");
-        if (status != MTIP_OK) {
-            return status;
-        }
-        state->task_capacity = needed;
-    }
-    int64_t at[NUFFT_CPU_MAX_COLOURS + 1] = {0};
-    for (int64_t t = 0; t < state->n_tiles; t++) {
-        const int64_t points = state->tile_begin[t + 1] - state->tile_begin[t];
-        at[tile_colour(state, t) + 1] += (points + TASK_POINTS - 1) / TASK_POINTS;
-    }
-    for (int c = 0; c < state->n_colours; c++) {
-        at[c + 1] += at[c];
-    }
-    memcpy(state->colour_begin, at, sizeof at);
-    for (int64_t t = 0; t < state->n_tiles; t++) {
-        const int64_t begin = state->tile_begin[t];
-        const int64_t points = state->tile_begin[t + 1] - begin;
-        const int64_t parts = (points + TASK_POINTS - 1) / TASK_POINTS;
-        const int colour = tile_colour(state, t);
-        for (int64_t p = 0; p < parts; p++) {
-            state->tasks[at[colour]++] =
-                (struct nufft_cpu_task){.begin = begin + points * p / parts,
-                                        .end = begin + points * (p + 1) / parts,
-                                        .tile = t,
-                                        .part = p};
-        }
-    }
-    state->n_tasks = needed;
-    return MTIP_OK;
+    const size_t points = (size_t)n * (sizeof *state->order + sizeof *state->tile_of);
+    const size_t counters = (size_t)(state->n_tiles + state->tile_cells + 2);
+    const size_t runs = 2 * (size_t)run_length(n);
+    return points + (size_t)state->n_threads * (counters + runs) * sizeof(uint32_t) +
+           (size_t)state->n_tiles * 64 + (size_t)(n / 1024 + 1) * sizeof(struct nufft_cpu_task);
 }
 
-/* Sorts each tile by cell: index and key to state->order. */
-static void sort_by_cell(struct nufft_cpu_state *state, const uint32_t *index, const uint32_t *key)
+/* One thread's share: tiles of points begin .. end-1, kept for the second pass and counted. Returns 1 when a coordinate is
+ * beyond the limit of its axis. */
+static int count_share(const struct nufft_plan *plan, int64_t begin, int64_t end, uint32_t *counter)
 {
+    const struct nufft_cpu_state *state = plan->state;
+    uint16_t *tile = state->tile_of;
+    for (int64_t i = begin; i < end; i += NUFFT_CPU_POINT_BLOCK) {
+        const int n = end - i < NUFFT_CPU_POINT_BLOCK ? (int)(end - i) : NUFFT_CPU_POINT_BLOCK;
+        if (state->kernels->locate(tile + i, state->x, i, n, plan->dimension, state->folding)) {
+            return 1;
+        }
+        for (int p = 0; p < n; p++) {
+            counter[tile[i + p]]++;
+        }
+    }
+    return 0;
+}
+
+/* Sorts by tile: order and tile_begin. Returns 1 when a coordinate is beyond the limit of its axis. */
+static int sort_by_tile(const struct nufft_plan *plan, int64_t n)
+{
+    struct nufft_cpu_state *state = plan->state;
+    const int shares = state->n_threads;
+    const int64_t tiles = state->n_tiles;
+    int beyond = 0;
+    memset(state->histogram, 0, (size_t)(shares * tiles) * sizeof(uint32_t));
+#pragma omp parallel for num_threads(shares) schedule(static, 1) reduction(| : beyond)
+    for (int b = 0; b < shares; b++) {
+        beyond |=
+            count_share(plan, n * b / shares, n * (b + 1) / shares, state->histogram + b * tiles);
+    }
+    if (beyond) {
+        return 1;
+    }
+    int64_t total = 0;
+    for (int64_t t = 0; t < tiles; t++) {
+        state->tile_begin[t] = total;
+        for (int b = 0; b < shares; b++) {
+            uint32_t *count = &state->histogram[b * tiles + t];
+            const uint32_t own = *count;
+            *count = (uint32_t)total;
+            total += own;
+        }
+    }
+    state->tile_begin[tiles] = total;
+#pragma omp parallel for num_threads(shares) schedule(static, 1)
+    for (int b = 0; b < shares; b++) {
+        uint32_t *next = state->histogram + b * tiles;
+        for (int64_t i = n * b / shares; i < n * (b + 1) / shares; i++) {
+            state->order[next[state->tile_of[i]]++] = (uint32_t)i;
+        }
+    }
+    return 0;
+}
+
+/* Sorts points begin .. end-1 of a tile by cell. */
+static void sort_run(const struct nufft_plan *plan, int64_t tile, int64_t begin, int64_t end)
+{
+    struct nufft_cpu_state *state = plan->state;
     const int64_t cells = state->tile_cells;
-#pragma omp parallel for num_threads(state->n_threads) schedule(dynamic, 1)
-    for (int64_t t = 0; t < state->n_tiles; t++) {
-        const int64_t begin = state->tile_begin[t];
-        const int64_t end = state->tile_begin[t + 1];
-        uint32_t *count = state->histogram + omp_get_thread_num() * (cells + 1);
-        if (begin == end) {
-            continue;
+    const int64_t n = end - begin;
+    const int thread = omp_get_thread_num();
+    uint32_t *count = state->histogram + thread * (cells + 1);
+    uint32_t *index = state->run + 2 * thread * state->run_capacity;
+    uint32_t *key = index + state->run_capacity;
+    uint32_t *order = state->order + begin;
+    int32_t start[3];
+    nufft_cpu_tile_start(state, tile, start);
+    memcpy(index, order, (size_t)n * sizeof *index);
+    memset(count, 0, (size_t)(cells + 1) * sizeof *count);
+    for (int64_t i = 0; i < n; i += NUFFT_CPU_POINT_BLOCK) {
+        const int some = n - i < NUFFT_CPU_POINT_BLOCK ? (int)(n - i) : NUFFT_CPU_POINT_BLOCK;
+        state->kernels->rank_cells(key + i, state->x, index + i, some, plan->dimension,
+                                   state->folding, start);
+        for (int p = 0; p < some; p++) {
+            count[key[i + p] + 1]++;
         }
-        memset(count, 0, (size_t)(cells + 1) * sizeof *count);
-        for (int64_t i = begin; i < end; i++) {
-            count[key[i] + 1]++;
-        }
-        for (int64_t c = 0; c < cells; c++) {
-            count[c + 1] += count[c];
-        }
-        for (int64_t i = begin; i < end; i++) {
-            state->order[begin + count[key[i]]++] = index[i];
+    }
+    for (int64_t c = 0; c < cells; c++) {
+        count[c + 1] += count[c];
+    }
+    for (int64_t i = 0; i < n; i++) {
+        order[count[key[i]]++] = index[i];
+    }
+}
+
+/* Sorts each tile by cell, run by run; a thread takes the next run when it is done with one. */
+static void sort_by_cell(const struct nufft_plan *plan, int64_t n)
+{
+    const struct nufft_cpu_state *state = plan->state;
+    const int64_t length = run_length(n);
+    int64_t next = 0;
+#pragma omp parallel num_threads(state->n_threads)
+    {
+        int64_t run = 0;
+        int64_t own;
+#pragma omp atomic capture
+        own = next++;
+        for (int64_t t = 0; t < state->n_tiles; t++) {
+            for (int64_t i = state->tile_begin[t]; i < state->tile_begin[t + 1]; i += length) {
+                if (run++ < own) {
+                    continue;
+                }
+                const int64_t left = state->tile_begin[t + 1] - i;
+                sort_run(plan, t, i, i + (left < length ? left : length));
+#pragma omp atomic capture
+                own = next++;
+            }
         }
     }
 }
 
-#define REAL float
-#define NAME(x) x##_float
-#include "nufft/nufft_cpu_points_impl.h"
-#undef REAL
-#undef NAME
-#define REAL double
-#define NAME(x) x##_double
-#include "nufft/nufft_cpu_points_impl.h"
-#undef REAL
-#undef NAME
+/* Index of the first point that is NaN or infinite, n if none. Slow: only where one is suspected. */
+static int64_t first_bad(const struct nufft_plan *plan, int64_t n)
+{
+    const struct nufft_cpu_state *state = plan->state;
+    for (int64_t i = 0; i < n; i++) {
+        for (int a = 0; a < plan->dimension; a++) {
+            const double x = plan->precision == NUFFT_FLOAT
+                                 ? (double)((const float *)state->x[a])[i]
+                                 : ((const double *)state->x[a])[i];
+            if (!isfinite(x)) {
+                return i;
+            }
+        }
+    }
+    return n;
+}
 
 enum mtip_status nufft_cpu_set_points(struct nufft_plan *plan, int64_t n, const void *x,
                                       const void *y, const void *z)
 {
     struct nufft_cpu_state *state = plan->state;
     enum mtip_status status = MTIP_OK;
-    const void *const coordinates[3] = {x, y, z};
+    state->x[0] = x;
+    state->x[1] = y;
+    state->x[2] = z;
     if (n > (int64_t)UINT32_MAX) {
         MTIP_FAIL(MTIP_ERR_ARGUMENT,
                   "nufft: %" PRId64 " points exceed the %" PRIu32 " of one plan; use several plans",
                   n, UINT32_MAX);
     }
-    MTIP_TRY(reserve_points(plan, n));
-    if (plan->precision == NUFFT_FLOAT) {
-        MTIP_TRY(sort_points_float(plan, n, coordinates));
-    } else {
-        MTIP_TRY(sort_points_double(plan, n, coordinates));
+    MTIP_TRY(reserve_points(state, n));
+    make_folding(plan, 0);
+    if (sort_by_tile(plan, n)) {
+        make_folding(plan, 1);
+        if (sort_by_tile(plan, n)) {
+            MTIP_FAIL(MTIP_ERR_ARGUMENT,
+                      "nufft: point %" PRId64 " has a coordinate that is not finite",
+                      first_bad(plan, n));
+        }
     }
-    MTIP_TRY(make_tasks(state));
+    sort_by_cell(plan, n);
+    MTIP_TRY(nufft_cpu_make_tasks(state));
 cleanup:
     if (status != MTIP_OK) {
         state->n_tasks = 0;

@@ -14,17 +14,17 @@ static struct box tile_box(const struct nufft_plan *plan, int64_t tile)
 {
     const struct nufft_cpu_state *state = plan->state;
     struct box box;
+    int32_t start[3];
+    nufft_cpu_tile_start(state, tile, start);
     for (int a = 0; a < 3; a++) {
         const int64_t nf = plan->axis[a].nf;
-        const int64_t index = tile % state->tile_count[a];
-        tile /= state->tile_count[a];
-        int64_t cells = nf - index * state->tile_size[a];
+        int64_t cells = nf - start[a];
         if (cells > state->tile_size[a]) {
             cells = state->tile_size[a];
         }
         /* Axes beyond the dimension have one cell and one tap, at 0. */
         const int64_t first = a < plan->dimension ? 1 : 0;
-        box.start[a] = (index * state->tile_size[a] + first) % nf;
+        box.start[a] = (start[a] + first) % nf;
         box.size[a] = cells + plan->axis[a].width - 1;
     }
     return box;
@@ -73,15 +73,15 @@ static void move_tile(const struct nufft_plan *plan, enum direction direction, c
 static struct nufft_cpu_job make_job(const struct nufft_plan *plan, int64_t count)
 {
     const struct nufft_cpu_state *state = plan->state;
-    struct nufft_cpu_job job = {.offset = state->offset,
-                                .order = state->order,
+    struct nufft_cpu_job job = {.order = state->order,
+                                .folding = state->folding,
                                 .tile_row = state->tile_row,
                                 .tile_plane = state->tile_plane,
                                 .tile_vector = state->tile_vector,
                                 .strengths_vector = plan->n_points * state->components,
                                 .count = count};
     for (int a = 0; a < 3; a++) {
-        job.s[a] = state->s[a];
+        job.x[a] = state->x[a];
         job.table[a] = state->table[a];
     }
     return job;
@@ -115,15 +115,22 @@ static void clear_grid(const struct nufft_plan *plan, int64_t count)
     }
 }
 
+static void run_kernel(const struct nufft_cpu_state *state, nufft_cpu_kernel *kernel,
+                       struct nufft_cpu_job *job, const struct nufft_cpu_task *task)
+{
+    nufft_cpu_tile_start(state, task->tile, job->start);
+    job->begin = task->begin;
+    job->end = task->end;
+    kernel(job);
+}
+
 static void spread_task(const struct nufft_plan *plan, nufft_cpu_kernel *kernel,
                         struct nufft_cpu_job *job, const struct nufft_cpu_task *task)
 {
     struct nufft_cpu_state *state = plan->state;
     const struct box box = tile_box(plan, task->tile);
     memset(job->tile, 0, state->real_size * (size_t)(job->count * state->tile_vector));
-    job->begin = task->begin;
-    job->end = task->end;
-    kernel(job);
+    run_kernel(state, kernel, job, task);
     while (atomic_load_explicit(&state->turn[task->tile], memory_order_acquire) != task->part) {
         /* An earlier part of the tile was started before this one and will end. */
     }
@@ -183,9 +190,7 @@ enum mtip_status nufft_cpu_interpolate(struct nufft_plan *plan, void *strengths,
                           (char *)job.tile + state->real_size * (size_t)(v * state->tile_vector),
                           &box, v);
             }
-            job.begin = task->begin;
-            job.end = task->end;
-            kernel(&job);
+            run_kernel(state, kernel, &job, task);
         }
     }
     return MTIP_OK;

@@ -15,6 +15,7 @@
 #define PI 3.14159265358979323846
 #define SIGMA_MIN 1.25
 #define SIGMA_MAX 2.75
+#define SMALL_GRID_BYTES 4e6
 
 double nufft_kernel_beta(int width, double sigma)
 {
@@ -180,6 +181,21 @@ static double total_cost(const struct nufft_plan *plan, double points)
     return points * plan->ops->point_cost(plan) + cells * plan->ops->cell_cost(plan);
 }
 
+/* Whether the fine grid takes more memory than a complex one of upsampling 2 and 2 bytes a point do: then the next wider
+ * kernel is to be had for little time and much less memory. Small grids may be of any size. */
+static int is_large(const struct nufft_plan *plan, double points)
+{
+    const double value = plan->precision == NUFFT_FLOAT ? sizeof(float) : sizeof(double);
+    double cells = plan->options.real_data ? 0.5 : 1.0;
+    double allowed = 1.0;
+    for (int a = 0; a < plan->dimension; a++) {
+        cells *= (double)plan->axis[a].nf;
+        allowed *= 2.0 * (double)nufft_good_size(plan->axis[a].n_modes);
+    }
+    const double bytes = 2.0 * value * cells;
+    return bytes > 2.0 * value * allowed + 2.0 * points && bytes > SMALL_GRID_BYTES;
+}
+
 enum mtip_status nufft_design_axes(struct nufft_plan *plan, int64_t n_points)
 {
     double points = (double)n_points;
@@ -193,13 +209,16 @@ enum mtip_status nufft_design_axes(struct nufft_plan *plan, int64_t n_points)
     const int widest = plan->precision == NUFFT_FLOAT ? 8 : NUFFT_MAX_WIDTH;
     struct nufft_axis best[3];
     double least = DBL_MAX;
+    int best_is_large = 1;
     for (int width = NUFFT_MIN_WIDTH; width <= widest; width++) {
         if (!set_axes(plan, width, target)) {
             continue;
         }
         const double cost = total_cost(plan, points);
-        if (cost < least) {
+        const int large = is_large(plan, points);
+        if (large < best_is_large || (large == best_is_large && cost < least)) {
             least = cost;
+            best_is_large = large;
             for (int a = 0; a < 3; a++) {
                 best[a] = plan->axis[a];
             }

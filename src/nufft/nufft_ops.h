@@ -119,6 +119,9 @@ struct nufft_type3_ops {
 struct nufft_ops {
     const char *name;
 
+    /* Whether the backend runs here at all, with a message if not. NULL on CUDA, where create finds out. */
+    enum mtip_status (*check)(void) MTIP_NODISCARD;
+
     /* Taps to use along x where the other axes have `width`: at least `width`, at most
      * NUFFT_MAX_X_WIDTH; more where a vector of the machine has free lanes; 0 where the backend has no kernel of
      * `width`. Called before create. */
@@ -137,7 +140,10 @@ struct nufft_ops {
     /* Makes the grid hold `batch` vectors and sets plan->batch; the contents are lost. */
     enum mtip_status (*reserve)(struct nufft_plan *plan, int64_t batch) MTIP_NODISCARD;
 
-    /* Checks (finite), folds, sorts and keeps the points. x, y, z as in nufft_plan_set_points, n >= 0. */
+    /* 1: the stages read the coordinates given to set_points where they are, so that they must stay. */
+    int borrows_points;
+
+    /* Checks (finite), folds and sorts the points. x, y, z as in nufft_plan_set_points, n >= 0. */
     enum mtip_status (*set_points)(struct nufft_plan *plan, int64_t n, const void *x, const void *y,
                                    const void *z) MTIP_NODISCARD;
 

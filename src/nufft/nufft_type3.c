@@ -29,8 +29,11 @@ struct nufft_type3 {
     double target_extent[3];  /* S */
     double gamma[3];
     double sigma[3];
-    void *before; /* owned, backend memory [n_points] complex: exp(i s D x_j) */
-    void *after;  /* owned, backend memory [n_targets] complex: exp(i s t'_l C) / phihat */
+    void
+        *points[3]; /* owned, backend memory [n_points]: x'/gamma, where the backend borrows them */
+    void *targets[3]; /* owned, backend memory [n_targets]: h gamma t', likewise */
+    void *before;     /* owned, backend memory [n_points] complex: exp(i s D x_j) */
+    void *after;      /* owned, backend memory [n_targets] complex: exp(i s t'_l C) / phihat */
     void *scaled; /* owned, backend memory [batch][n_points] complex: strengths times `before` */
 };
 
@@ -48,6 +51,13 @@ enum mtip_status nufft_type3_create(struct nufft_plan *plan)
     return MEMORY_ALLOC(&plan->type3, 1, "nufft type 3");
 }
 
+static void free_axes(const struct nufft_plan *plan, void **axes)
+{
+    for (int a = 0; a < 3; a++) {
+        plan->ops->type3->free(plan, &axes[a]);
+    }
+}
+
 /* Everything that depends on the points. */
 static void release(struct nufft_plan *plan)
 {
@@ -56,7 +66,9 @@ static void release(struct nufft_plan *plan)
     plan->ops->type3->free(plan, &own->after);
     plan->ops->type3->free(plan, &own->before);
     nufft_plan_destroy(&own->inner);
+    free_axes(plan, own->targets);
     plan->ops->destroy(plan);
+    free_axes(plan, own->points);
     nufft_design_free(plan);
 }
 
@@ -187,7 +199,6 @@ static enum mtip_status make_inner(struct nufft_plan *plan, int64_t n_targets, c
     const double tightest = plan->precision == NUFFT_FLOAT ? 1e-6 : 1e-14;
     const int64_t modes[3] = {plan->axis[0].nf, plan->axis[1].nf, plan->axis[2].nf};
     struct nufft_options options = plan->options;
-    void *scaled[3] = {NULL, NULL, NULL};
     options.order = NUFFT_ORDER_FFT;
     options.max_points = n_targets;
     const double tolerance = 0.6 * plan->tolerance;
@@ -196,16 +207,17 @@ static enum mtip_status make_inner(struct nufft_plan *plan, int64_t n_targets, c
                                &options));
     for (int a = 0; a < plan->dimension; a++) {
         const double h = 2.0 * PI / (double)plan->axis[a].nf;
-        MTIP_TRY(plan->ops->type3->alloc(plan, &scaled[a], n_targets, complex_bytes(plan) / 2));
-        MTIP_TRY(plan->ops->type3->rescale(plan, scaled[a], n_targets, s[a], own->target_centre[a],
-                                           h * own->gamma[a]));
+        MTIP_TRY(
+            plan->ops->type3->alloc(plan, &own->targets[a], n_targets, complex_bytes(plan) / 2));
+        MTIP_TRY(plan->ops->type3->rescale(plan, own->targets[a], n_targets, s[a],
+                                           own->target_centre[a], h * own->gamma[a]));
     }
-    MTIP_TRY(nufft_plan_set_points(own->inner, n_targets, scaled[0], scaled[1], scaled[2], 0, NULL,
-                                   NULL, NULL));
+    MTIP_TRY(nufft_plan_set_points(own->inner, n_targets, own->targets[0], own->targets[1],
+                                   own->targets[2], 0, NULL, NULL, NULL));
+    if (!plan->ops->borrows_points) {
+        free_axes(plan, own->targets);
+    }
 cleanup:
-    for (int a = 0; a < 3; a++) {
-        plan->ops->type3->free(plan, &scaled[a]);
-    }
     return status;
 }
 
@@ -214,7 +226,6 @@ static enum mtip_status make_spreader(struct nufft_plan *plan, int64_t n, const 
 {
     enum mtip_status status = MTIP_OK;
     struct nufft_type3 *own = plan->type3;
-    void *scaled[3] = {NULL, NULL, NULL};
     plan->batch = nufft_choose_batch(plan);
     MTIP_TRY(nufft_design_tables(plan));
     MTIP_TRY(plan->ops->create(plan));
@@ -222,15 +233,15 @@ static enum mtip_status make_spreader(struct nufft_plan *plan, int64_t n, const 
         MTIP_FAIL(MTIP_ERR_INTERNAL, "nufft: type 3 needs a grid without padding");
     }
     for (int a = 0; a < plan->dimension; a++) {
-        MTIP_TRY(plan->ops->type3->alloc(plan, &scaled[a], n, complex_bytes(plan) / 2));
-        MTIP_TRY(plan->ops->type3->rescale(plan, scaled[a], n, x[a], own->centre[a],
+        MTIP_TRY(plan->ops->type3->alloc(plan, &own->points[a], n, complex_bytes(plan) / 2));
+        MTIP_TRY(plan->ops->type3->rescale(plan, own->points[a], n, x[a], own->centre[a],
                                            1.0 / own->gamma[a]));
     }
-    MTIP_TRY(plan->ops->set_points(plan, n, scaled[0], scaled[1], scaled[2]));
-cleanup:
-    for (int a = 0; a < 3; a++) {
-        plan->ops->type3->free(plan, &scaled[a]);
+    MTIP_TRY(plan->ops->set_points(plan, n, own->points[0], own->points[1], own->points[2]));
+    if (!plan->ops->borrows_points) {
+        free_axes(plan, own->points);
     }
+cleanup:
     return status;
 }
 
