@@ -6,6 +6,9 @@
  * 58 % of a full FFT. Lines along y and z are gathered LINES at a time into a buffer that stays in cache, zero-padded
  * and corrected on the way. Along x rows are contiguous and are transformed where they are.
  *
+ * The line of a 1-D grid is transformed by all threads together. FFTW cuts it into LINE_PARTS parts whatever their number, so
+ * that this does not show in the results.
+ *
  * Plans are made with FFTW_ESTIMATE: measured plans would differ from run to run and rank to rank, and so would the
  * last bits of results.
  */
@@ -20,6 +23,8 @@
 
 /* Lines along y or z transformed together: a cache line (two in double precision) of the grid. */
 #define LINES 8
+/* Parts of a 1-D line, hence threads that can share it. */
+#define LINE_PARTS 8
 
 struct nufft_cpu_fft {
     int n_buffers;
@@ -37,6 +42,8 @@ static once_flag planner_once = ONCE_FLAG_INIT;
 
 static void make_planner_safe(void)
 {
+    fftw_init_threads();
+    fftwf_init_threads();
     fftw_make_planner_thread_safe();
     fftwf_make_planner_thread_safe();
 }
@@ -110,22 +117,34 @@ void nufft_cpu_fft_destroy(struct nufft_plan *plan)
     memory_free(&state->fft);
 }
 
+/* FFTW's parallel loops take as many threads as OpenMP would. Returns that number, to be set again. */
+static int use_threads(int n)
+{
+    const int before = omp_get_max_threads();
+    omp_set_num_threads(n);
+    return before;
+}
+
 enum mtip_status nufft_cpu_grid_to_modes(struct nufft_plan *plan, void *modes, int64_t count)
 {
+    const int before = use_threads(nufft_cpu_threads(plan));
     if (plan->precision == NUFFT_FLOAT) {
         grid_to_modes_float(plan, modes, count);
     } else {
         grid_to_modes_double(plan, modes, count);
     }
+    omp_set_num_threads(before);
     return MTIP_OK;
 }
 
 enum mtip_status nufft_cpu_modes_to_grid(struct nufft_plan *plan, const void *modes, int64_t count)
 {
+    const int before = use_threads(nufft_cpu_threads(plan));
     if (plan->precision == NUFFT_FLOAT) {
         modes_to_grid_float(plan, modes, count);
     } else {
         modes_to_grid_double(plan, modes, count);
     }
+    omp_set_num_threads(before);
     return MTIP_OK;
 }

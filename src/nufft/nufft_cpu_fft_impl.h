@@ -42,6 +42,7 @@ static enum mtip_status NAME(make_plans)(struct nufft_plan *plan)
     const int sign = plan->sign > 0 ? FFTW_BACKWARD : FFTW_FORWARD;
     REAL *grid = plan->grid;
     FFTW(complex) *spectrum = plan->grid;
+    FFTW(plan_with_nthreads)(plan->dimension == 1 ? LINE_PARTS : 1);
     if (!plan->options.real_data) {
         fft->x = FFTW(plan_dft_1d)(nx, spectrum, spectrum, sign, FFTW_ESTIMATE);
     } else if (plan->type == 1) {
@@ -52,6 +53,7 @@ static enum mtip_status NAME(make_plans)(struct nufft_plan *plan)
     if (fft->x == NULL) {
         return MTIP_ERROR(MTIP_ERR_INTERNAL, "nufft: FFTW made no plan for a row of %d", nx);
     }
+    FFTW(plan_with_nthreads)(1);
     for (int a = 1; a < plan->dimension; a++) {
         const int n = (int)plan->axis[a].nf;
         FFTW(complex) *buffer = fft->buffers;
@@ -291,6 +293,32 @@ static void NAME(line_backward)(const struct NAME(fft_job) * job, struct NAME(co
     }
 }
 
+static void NAME(lines_to_modes)(const struct NAME(fft_job) * job, struct NAME(complex) * modes,
+                                 int64_t count)
+{
+    const struct nufft_plan *plan = job->plan;
+    const struct nufft_cpu_state *state = plan->state;
+    for (int64_t v = 0; v < count; v++) {
+        struct NAME(complex) *row = (struct NAME(complex) *)plan->grid + v * job->vector;
+        NAME(row_forward)(job, row);
+#pragma omp parallel num_threads(state->n_threads)
+        NAME(line_forward)(job, row, modes + v * plan->axis[0].n_stored);
+    }
+}
+
+static void NAME(modes_to_lines)(const struct NAME(fft_job) * job,
+                                 const struct NAME(complex) * modes, int64_t count)
+{
+    const struct nufft_plan *plan = job->plan;
+    const struct nufft_cpu_state *state = plan->state;
+    for (int64_t v = 0; v < count; v++) {
+        struct NAME(complex) *row = (struct NAME(complex) *)plan->grid + v * job->vector;
+#pragma omp parallel num_threads(state->n_threads)
+        NAME(line_backward)(job, row, modes + v * plan->axis[0].n_stored);
+        NAME(row_backward)(job, row);
+    }
+}
+
 static void NAME(grid_to_modes)(const struct nufft_plan *plan, struct NAME(complex) * modes,
                                 int64_t count)
 {
@@ -300,15 +328,15 @@ static void NAME(grid_to_modes)(const struct nufft_plan *plan, struct NAME(compl
     const int64_t nz = plan->axis[2].nf;
     const int64_t stored_y = plan->axis[1].n_stored;
     const int64_t stored = plan->axis[0].n_stored * stored_y * plan->axis[2].n_stored;
+    if (plan->dimension == 1) {
+        NAME(lines_to_modes)(&job, modes, count);
+        return;
+    }
 #pragma omp parallel num_threads(state->n_threads)
     for (int64_t v = 0; v < count; v++) {
         struct NAME(complex) *grid = (struct NAME(complex) *)plan->grid + v * job.vector;
         struct NAME(complex) *out = modes + v * stored;
-        if (plan->dimension == 1) {
-#pragma omp single
-            NAME(row_forward)(&job, grid);
-            NAME(line_forward)(&job, grid, out);
-        } else if (plan->dimension == 2) {
+        if (plan->dimension == 2) {
 #pragma omp for schedule(static)
             for (int64_t y = 0; y < ny; y++) {
                 NAME(row_forward)(&job, grid + y * job.row);
@@ -345,15 +373,15 @@ static void NAME(modes_to_grid)(const struct nufft_plan *plan, const struct NAME
     const int64_t nz = plan->axis[2].nf;
     const int64_t stored_y = plan->axis[1].n_stored;
     const int64_t stored = plan->axis[0].n_stored * stored_y * plan->axis[2].n_stored;
+    if (plan->dimension == 1) {
+        NAME(modes_to_lines)(&job, modes, count);
+        return;
+    }
 #pragma omp parallel num_threads(state->n_threads)
     for (int64_t v = 0; v < count; v++) {
         struct NAME(complex) *grid = (struct NAME(complex) *)plan->grid + v * job.vector;
         const struct NAME(complex) *in = modes + v * stored;
-        if (plan->dimension == 1) {
-            NAME(line_backward)(&job, grid, in);
-#pragma omp single
-            NAME(row_backward)(&job, grid);
-        } else if (plan->dimension == 2) {
+        if (plan->dimension == 2) {
 #pragma omp for schedule(static)
             for (int64_t b = 0; b < job.blocks; b++) {
                 NAME(last_backward)(&job, grid, in, 0, b);
