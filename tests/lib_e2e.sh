@@ -49,6 +49,29 @@ json_value() {
     sed -n "s/.*\"$2\": *\\([-+0-9.eE]*\\).*/\\1/p" "$1" | head -1
 }
 
+# same_density RESULT REFERENCE: the FSC of two volumes or results is 0.99 or more in every shell.
+same_density() {
+    "$mtip" compare "$1" "$2" --json >"$work/compare.json" || return 1
+    cat "$work/compare.json"
+    least=$(tr -d '\n ' <"$work/compare.json" | sed 's/.*"fsc":\[\([^]]*\)\].*/\1/' | tr ',' '\n' | sort -g | head -1)
+    at_least "$least" 0.99
+}
+
+# same_orientations PYTHON RESULT RESULT DEGREES: over 99 % of the frames have orientations closer than that, with no rotation
+# between the results taken out. PYTHON: see scripts/python.sh.
+same_orientations() {
+    "$1" - "$2" "$3" "$4" <<'END'
+import sys
+import h5py
+import numpy as np
+a, b = (h5py.File(path, "r")["orientations"][()] for path in sys.argv[1:3])
+angle = np.degrees(2 * np.arccos(np.clip(np.abs(np.sum(a * b, axis=1)), 0, 1)))
+same = np.mean(angle < float(sys.argv[3]))
+print(f"{100 * same:.2f} % of {len(a)} frames have the same orientation, largest angle {angle.max():.3g}")
+sys.exit(not same > 0.99)
+END
+}
+
 # at_most VALUE BOUND, at_least VALUE BOUND: also fail for what is no number.
 at_most() {
     awk -v a="$1" -v b="$2" 'BEGIN { exit !(a ~ /^[-+0-9.]/ && a + 0 <= b + 0) }' ||
