@@ -262,10 +262,11 @@ hostcuda-bench: $(HC)/bench_gpu
 
 # check-hostcuda is the part of `make check`: every kernel and all host code on the layer, lazy streams and reversed
 # threads, a short end-to-end run, and the static gates. check-cuda runs all of it: every kind of stream and order, address
-# and thread mode, the long end-to-end run. One mode after another, each in a make of its own. Under ThreadSanitizer tests
-# stop at the first race, and OpenMP, whose barriers it does not know, has one thread.
+# and thread mode, the long end-to-end run and a reconstruction to its end. One mode after another, each in a make of its
+# own. Under ThreadSanitizer tests stop at the first race, and OpenMP, whose barriers it does not know, has one thread.
 HC_RUN = TSAN_OPTIONS=halt_on_error=1:atexit_sleep_ms=0 ASAN_OPTIONS=detect_leaks=0 sh $(RUN_TESTS) -j 2 -t 300
-HC_E2E = MTIP="$(abspath $(HC)/mtip)" sh $(RUN_TESTS) -j 2 -t 300 -l hostcuda $(wildcard tests/e2e_cuda*.sh)
+HC_E2E = MTIP="$(abspath $(HC)/mtip)" sh $(RUN_TESTS) -j 2 -t 300 -l hostcuda tests/e2e_cuda.sh
+HC_CONVERGE = MTIP="$(abspath $(HC)/mtip)" sh $(RUN_TESTS) -t 900 -l hostcuda tests/e2e_cuda_converge.sh
 .PHONY: check-hostcuda check-cuda check-cuda-mode check-cuda-gates hc-mode-plain hc-mode-address hc-mode-thread
 ifeq ($(CUDA_INCLUDE),)
 check-hostcuda check-cuda:
@@ -292,11 +293,14 @@ hc-mode-plain: $(HC_TESTS) $(HC)/selftest.sh $(HC)/mtip $(HC)/bench_gpu
 	        $(HC_RUN) -l $$streams $(HC_TESTS) || exit 1; \
 	done
 	@$(HC_E2E)
+	@$(HC_CONVERGE)
 	@BENCH="$(HC)/bench_gpu" sh $(RUN_TESTS) -t 300 tests/hostcuda/bench.sh
 hc-mode-address: $(HC_TESTS) $(HC)/selftest.sh
 	@HC_STREAMS=lazy $(HC_RUN) -l address $(HC_TESTS)
 hc-mode-thread: $(HC_TESTS) $(HC)/selftest.sh
-	@HC_ORDER=random OMP_NUM_THREADS=1 $(HC_RUN) -l thread $(HC_TESTS)
+	@for races in grid block; do \
+	    HC_RACES=$$races HC_ORDER=random OMP_NUM_THREADS=1 $(HC_RUN) -l "thread, $$races" $(HC_TESTS) || exit 1; \
+	done
 
 # Line coverage of the .cu files by tests/cuda_*.c.
 .PHONY: cuda-coverage cuda-coverage-run
@@ -382,7 +386,7 @@ check-scripts: $(PROGRAM)
 	@MTIP="$(abspath $(PROGRAM))" sh $(RUN_TESTS) tests/check_scripts.sh
 
 check-e2e: $(PROGRAM)
-	@MTIP="$(abspath $(PROGRAM))" sh $(RUN_TESTS) -j 2 -t 300 $(filter-out tests/e2e_cuda.sh,$(wildcard tests/e2e_*.sh))
+	@MTIP="$(abspath $(PROGRAM))" sh $(RUN_TESTS) -j 2 -t 300 $(filter-out tests/e2e_cuda%,$(wildcard tests/e2e_*.sh))
 
 # ---- tools -----------------------------------------------------------------------------------
 .PHONY: demo

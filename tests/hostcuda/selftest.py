@@ -188,6 +188,8 @@ def faults_thread(f):
         f.expect(name, "data race", kernel, "{line}")
     f.expect("block-add", "value 2", ends=False, HC_RACES="block",
              title="block-add does not show where blocks count as ordered")
+    f.expect("late-add", "data race", "late_add_kernel", "{line}", HC_RACES="block",
+             title="large blocks after others, where blocks count as ordered")
 
 
 def main():

@@ -38,6 +38,14 @@ __global__ void global_add_kernel(float *x)
     x[threadIdx.x / 2] += 1.0f; // plant global-add
 }
 
+/* Every block at a place of its own; without `late` by one thread. */
+__global__ void late_add_kernel(float *x, int late)
+{
+    if (late || threadIdx.x == 0) {
+        x[blockIdx.x] += 1.0f; // plant late-add
+    }
+}
+
 __global__ void block_add_kernel(float *x)
 {
     __shared__ float one;
@@ -217,6 +225,11 @@ extern "C" cudaError_t faults_launch(const char *name, float *x, int n, cudaStre
     if (!strcmp(name, text)) {                                                                     \
         LAUNCH(kernel, (blocks), 64, (shared), stream, __VA_ARGS__);                               \
         return cudaGetLastError();                                                                 \
+    }
+    if (!strcmp(name, "late-add")) {
+        LAUNCH(late_add_kernel, 8, 256, 0, stream, x, 0);
+        LAUNCH(late_add_kernel, 8, 256, 0, stream, x, 1);
+        return cudaGetLastError();
     }
     FAULT("missing-barrier", 1, 256, missing_barrier_kernel, x, 64)
     FAULT("shared-add", 1, 0, shared_add_kernel, x, n)
