@@ -193,7 +193,8 @@ def added_memory(make, tolerance, threads):
         contender = make(tolerance, threads)
         extra = 0  # copies of the user's arrays and outputs, which are not the plan's
         arrays = {id(a): a for a in (contender.result(), *vars(contender).values()) if isinstance(a, np.ndarray)}
-        extra += sum(a.nbytes for a in arrays.values() if not any(a is b for b in contender.data.values()))
+        given = [a for a in contender.data.values() if isinstance(a, np.ndarray)]
+        extra += sum(a.nbytes for a in arrays.values() if not any(np.may_share_memory(a, b) for b in given))
         contender.set_points()
         contender.execute()
         os.write(writer, str(status_kib("VmHWM") - before - extra // 1024).encode())

@@ -363,8 +363,8 @@ enum mtip_status nufft_plan_memory(size_t *host_bytes, size_t *device_bytes, int
     plan.batch = type == 2 ? n_vectors : nufft_choose_batch(&plan);
     for (int a = 0; a < dimension; a++) {
         const size_t taps = (size_t)plan.axis[a].width;
-        host += sizeof(double) *
-                ((size_t)plan.axis[a].n_stored + NUFFT_SUBINTERVALS * NUFFT_MAX_WIDTH * taps);
+        host += sizeof(double) * ((size_t)plan.axis[a].n_modes / 2 + 1 +
+                                  NUFFT_SUBINTERVALS * NUFFT_MAX_WIDTH * taps);
     }
     plan.ops->memory(&plan, n_points, &host, &device);
 cleanup:

@@ -142,11 +142,9 @@ struct nufft_cpu_state {
 
     const void *x[3]; /* the user's coordinates, borrowed from set-points to set-points */
     struct nufft_cpu_folding folding[3];
-    int64_t capacity;  /* points the next two arrays have room for */
-    uint32_t *order;   /* owned: the user's indices, sorted by tile and cell */
-    uint16_t *tile_of; /* owned: tiles of the user's points, work space of the sort */
-    uint32_t *run;     /* owned [n_threads][2][run_capacity]: likewise */
-    int64_t run_capacity;
+    int64_t capacity;             /* points the next two arrays have room for */
+    uint32_t *order;              /* owned: the user's indices, sorted by tile and cell */
+    uint32_t *scratch;            /* owned, work space of the sort: nufft_cpu_points.c */
     uint32_t *histogram;          /* owned, likewise */
     int64_t *tile_begin;          /* owned [n_tiles + 1] */
     struct nufft_cpu_task *tasks; /* owned [task_capacity] */

@@ -188,7 +188,7 @@ static void NAME(block_correction)(const struct NAME(fft_job) * job, int64_t blo
     for (int l = 0; l < n; l++) {
         const int64_t i = block * LINES + l;
         const double edge = job->plan->type == 2 && nufft_mode_is_edge(axis, i) ? 0.5 : 1.0;
-        factor[l] = (REAL)(edge * axis->correction[i] * other);
+        factor[l] = (REAL)(edge * nufft_correction(axis, job->plan->options.order, i) * other);
     }
 }
 
@@ -208,7 +208,7 @@ static void NAME(last_forward)(const struct NAME(fft_job) * job, const struct NA
     const int n = NAME(block_columns)(job, block, column);
     double other = 1.0;
     if (a == 2) {
-        other = job->plan->axis[1].correction[i_y];
+        other = nufft_correction(&job->plan->axis[1], order, i_y);
         grid += nufft_mode_cell(&job->plan->axis[1], order, i_y) * job->row;
     }
     for (int64_t g = 0; g < axis->nf; g++) {
@@ -220,7 +220,7 @@ static void NAME(last_forward)(const struct NAME(fft_job) * job, const struct NA
     for (int64_t i = 0; i < axis->n_stored; i++) {
         const struct NAME(complex) *from = buffer + nufft_mode_cell(axis, order, i) * LINES;
         struct NAME(complex) *to = modes + i * mode_step + i_y * n_x + block * LINES;
-        NAME(block_correction)(job, block, n, other * axis->correction[i], factor);
+        NAME(block_correction)(job, block, n, other * nufft_correction(axis, order, i), factor);
         for (int l = 0; l < n; l++) {
             to[l].re = from[l].re * factor[l];
             to[l].im = from[l].im * factor[l];
@@ -244,14 +244,14 @@ static void NAME(last_backward)(const struct NAME(fft_job) * job, struct NAME(co
     const int n = NAME(block_columns)(job, block, column);
     double other = 1.0;
     if (a == 2) {
-        other = job->plan->axis[1].correction[i_y];
+        other = nufft_correction(&job->plan->axis[1], order, i_y);
         grid += nufft_mode_cell(&job->plan->axis[1], order, i_y) * job->row;
     }
     memset(buffer, 0, (size_t)(axis->nf * LINES) * sizeof *buffer);
     for (int64_t i = 0; i < axis->n_stored; i++) {
         struct NAME(complex) *to = buffer + nufft_mode_cell(axis, order, i) * LINES;
         const struct NAME(complex) *from = modes + i * mode_step + i_y * n_x + block * LINES;
-        NAME(block_correction)(job, block, n, other * axis->correction[i], factor);
+        NAME(block_correction)(job, block, n, other * nufft_correction(axis, order, i), factor);
         for (int l = 0; l < n; l++) {
             to[l].re = from[l].re * factor[l];
             to[l].im = from[l].im * factor[l];
@@ -273,7 +273,7 @@ static void NAME(line_forward)(const struct NAME(fft_job) * job, const struct NA
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < axis->n_stored; i++) {
         const struct NAME(complex) from = row[nufft_mode_cell(axis, job->plan->options.order, i)];
-        const REAL factor = (REAL)axis->correction[i];
+        const REAL factor = (REAL)nufft_correction(axis, job->plan->options.order, i);
         modes[i].re = from.re * factor;
         modes[i].im = from.im * factor;
     }
@@ -287,7 +287,7 @@ static void NAME(line_backward)(const struct NAME(fft_job) * job, struct NAME(co
     for (int64_t i = 0; i < axis->n_stored; i++) {
         struct NAME(complex) *to = row + nufft_mode_cell(axis, job->plan->options.order, i);
         const double edge = nufft_mode_is_edge(axis, i) ? 0.5 : 1.0;
-        const REAL factor = (REAL)(edge * axis->correction[i]);
+        const REAL factor = (REAL)(edge * nufft_correction(axis, job->plan->options.order, i));
         to->re = modes[i].re * factor;
         to->im = modes[i].im * factor;
     }

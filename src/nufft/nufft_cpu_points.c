@@ -69,8 +69,7 @@ cleanup:
 static void free_points(struct nufft_cpu_state *state)
 {
     memory_free(&state->order);
-    memory_free(&state->tile_of);
-    memory_free(&state->run);
+    memory_free(&state->scratch);
     state->capacity = 0;
 }
 
@@ -91,6 +90,14 @@ static int64_t run_length(int64_t n)
     return n < most ? n : most;
 }
 
+/* First the tiles of all points, 16 bits each, then the runs of all threads, 2 numbers a point. */
+static int64_t scratch_length(const struct nufft_cpu_state *state, int64_t n)
+{
+    const int64_t tiles = (n + 1) / 2;
+    const int64_t runs = 2 * state->n_threads * run_length(n);
+    return tiles > runs ? tiles : runs;
+}
+
 /* Room for n points and their runs; kept when there is enough, and given back when much smaller sets follow. */
 static enum mtip_status reserve_points(struct nufft_cpu_state *state, int64_t n)
 {
@@ -99,10 +106,8 @@ static enum mtip_status reserve_points(struct nufft_cpu_state *state, int64_t n)
         return MTIP_OK;
     }
     free_points(state);
-    state->run_capacity = run_length(n);
     MTIP_TRY(MEMORY_ALLOC(&state->order, n, "nufft point order"));
-    MTIP_TRY(MEMORY_ALLOC(&state->tile_of, n, "nufft sort"));
-    MTIP_TRY(MEMORY_ALLOC(&state->run, 2 * state->n_threads * state->run_capacity, "nufft sort"));
+    MTIP_TRY(MEMORY_ALLOC(&state->scratch, scratch_length(state, n), "nufft sort"));
     state->capacity = n;
 cleanup:
     if (status != MTIP_OK) {
@@ -113,10 +118,9 @@ cleanup:
 
 size_t nufft_cpu_points_memory(const struct nufft_cpu_state *state, int64_t n)
 {
-    const size_t points = (size_t)n * (sizeof *state->order + sizeof *state->tile_of);
+    const size_t points = (size_t)(n + scratch_length(state, n));
     const size_t counters = (size_t)(state->n_tiles + state->tile_cells + 2);
-    const size_t runs = 2 * (size_t)run_length(n);
-    return points + (size_t)state->n_threads * (counters + runs) * sizeof(uint32_t) +
+    return (points + (size_t)state->n_threads * counters) * sizeof(uint32_t) +
            (size_t)state->n_tiles * 64 + (size_t)(n / 1024 + 1) * sizeof(struct nufft_cpu_task);
 }
 
@@ -125,7 +129,7 @@ size_t nufft_cpu_points_memory(const struct nufft_cpu_state *state, int64_t n)
 static int count_share(const struct nufft_plan *plan, int64_t begin, int64_t end, uint32_t *counter)
 {
     const struct nufft_cpu_state *state = plan->state;
-    uint16_t *tile = state->tile_of;
+    uint16_t *tile = (uint16_t *)(void *)state->scratch;
     for (int64_t i = begin; i < end; i += NUFFT_CPU_POINT_BLOCK) {
         const int n = end - i < NUFFT_CPU_POINT_BLOCK ? (int)(end - i) : NUFFT_CPU_POINT_BLOCK;
         if (state->kernels->locate(tile + i, state->x, i, n, plan->dimension, state->folding)) {
@@ -167,24 +171,26 @@ static int sort_by_tile(const struct nufft_plan *plan, int64_t n)
     state->tile_begin[tiles] = total;
 #pragma omp parallel for num_threads(shares) schedule(static, 1)
     for (int b = 0; b < shares; b++) {
+        const uint16_t *tile = (const uint16_t *)(const void *)state->scratch;
         uint32_t *next = state->histogram + b * tiles;
         for (int64_t i = n * b / shares; i < n * (b + 1) / shares; i++) {
-            state->order[next[state->tile_of[i]]++] = (uint32_t)i;
+            state->order[next[tile[i]]++] = (uint32_t)i;
         }
     }
     return 0;
 }
 
-/* Sorts points begin .. end-1 of a tile by cell. */
-static void sort_run(const struct nufft_plan *plan, int64_t tile, int64_t begin, int64_t end)
+/* Sorts points begin .. end-1 of a tile, at most `length`, by cell. */
+static void sort_run(const struct nufft_plan *plan, int64_t tile, int64_t begin, int64_t end,
+                     int64_t length)
 {
     struct nufft_cpu_state *state = plan->state;
     const int64_t cells = state->tile_cells;
     const int64_t n = end - begin;
     const int thread = omp_get_thread_num();
     uint32_t *count = state->histogram + thread * (cells + 1);
-    uint32_t *index = state->run + 2 * thread * state->run_capacity;
-    uint32_t *key = index + state->run_capacity;
+    uint32_t *index = state->scratch + 2 * thread * length;
+    uint32_t *key = index + length;
     uint32_t *order = state->order + begin;
     int32_t start[3];
     nufft_cpu_tile_start(state, tile, start);
@@ -224,7 +230,7 @@ static void sort_by_cell(const struct nufft_plan *plan, int64_t n)
                     continue;
                 }
                 const int64_t left = state->tile_begin[t + 1] - i;
-                sort_run(plan, t, i, i + (left < length ? left : length));
+                sort_run(plan, t, i, i + (left < length ? left : length), length);
 #pragma omp atomic capture
                 own = next++;
             }

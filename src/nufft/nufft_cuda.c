@@ -116,17 +116,18 @@ static size_t table_bytes(const struct nufft_plan *plan)
     return bytes + padded(sizeof(struct nufft_point_report));
 }
 
-/* Writes n values at offset *at of host and moves *at on; returns where they will be on the device. */
-static void *put(const struct nufft_cuda_state *state, char *host, size_t *at, const double *values,
-                 int64_t n)
+static void put_value(const struct nufft_cuda_state *state, char *to, int64_t i, double value)
 {
-    for (int64_t i = 0; i < n; i++) {
-        if (state->real_size == sizeof(float)) {
-            ((float *)(host + *at))[i] = (float)values[i];
-        } else {
-            ((double *)(host + *at))[i] = values[i];
-        }
+    if (state->real_size == sizeof(float)) {
+        ((float *)(void *)to)[i] = (float)value;
+    } else {
+        ((double *)(void *)to)[i] = value;
     }
+}
+
+/* Moves *at, an offset in the host's copy of the tables, on over n values; returns where they will be on the device. */
+static void *move_on(const struct nufft_cuda_state *state, size_t *at, int64_t n)
+{
     void *const there = (char *)state->tables + *at;
     *at += padded(state->real_size * (size_t)n);
     return there;
@@ -136,18 +137,24 @@ static enum mtip_status make_tables(const struct nufft_plan *plan, struct nufft_
 {
     enum mtip_status status = MTIP_OK;
     const size_t bytes = table_bytes(plan);
-    const double one = 1.0;
     char *host = NULL;
     size_t at = 0;
     MTIP_TRY(nufft_cuda_alloc(&state->tables, (int64_t)bytes, 1, "the kernel tables"));
     MTIP_TRY(MEMORY_ALLOC(&host, (int64_t)bytes, "nufft kernel tables"));
-    void *const unity = put(state, host, &at, &one, 1);
+    put_value(state, host, 0, 1.0);
+    void *const unity = move_on(state, &at, 1);
     for (int a = 0; a < 3; a++) {
         const struct nufft_axis *axis = &plan->axis[a];
         state->modes.correction[a] = unity;
         if (a < plan->dimension) {
-            state->job.poly[a] = put(state, host, &at, axis->poly, poly_values(axis));
-            state->modes.correction[a] = put(state, host, &at, axis->correction, axis->n_stored);
+            for (int64_t i = 0; i < poly_values(axis); i++) {
+                put_value(state, host + at, i, axis->poly[i]);
+            }
+            state->job.poly[a] = move_on(state, &at, poly_values(axis));
+            for (int64_t i = 0; i < axis->n_stored; i++) {
+                put_value(state, host + at, i, nufft_correction(axis, plan->options.order, i));
+            }
+            state->modes.correction[a] = move_on(state, &at, axis->n_stored);
         }
     }
     state->job.report = (struct nufft_point_report *)(void *)((char *)state->tables + at);

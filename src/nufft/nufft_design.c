@@ -270,7 +270,7 @@ static void fit_tap(double *power, const struct nufft_axis *axis, int b, int tap
     }
 }
 
-static void fill_axis(struct nufft_axis *axis, enum nufft_order order)
+static void fill_axis(struct nufft_axis *axis)
 {
     const int64_t block = (int64_t)(nufft_kernel_degree(axis->width) + 1) * axis->width;
     for (int b = 0; b < NUFFT_SUBINTERVALS; b++) {
@@ -278,10 +278,9 @@ static void fill_axis(struct nufft_axis *axis, enum nufft_order order)
             fit_tap(axis->poly + b * block + tap, axis, b, tap);
         }
     }
-    for (int64_t i = 0; i < axis->n_stored; i++) {
-        const double k = (double)nufft_mode(axis, order, i);
-        const double xi = 2.0 * PI * k / (double)axis->nf;
-        axis->correction[i] = 1.0 / nufft_kernel_transform(axis->width, axis->beta, xi);
+    for (int64_t k = 0; k <= axis->n_modes / 2; k++) {
+        const double xi = 2.0 * PI * (double)k / (double)axis->nf;
+        axis->correction[k] = 1.0 / nufft_kernel_transform(axis->width, axis->beta, xi);
     }
 }
 
@@ -292,8 +291,9 @@ enum mtip_status nufft_design_tables(struct nufft_plan *plan)
         struct nufft_axis *axis = &plan->axis[a];
         const int64_t block = (int64_t)(nufft_kernel_degree(axis->width) + 1) * axis->width;
         MTIP_TRY(MEMORY_ALLOC(&axis->poly, NUFFT_SUBINTERVALS * block, "nufft kernel table"));
-        MTIP_TRY(MEMORY_ALLOC(&axis->correction, axis->n_stored, "nufft correction factors"));
-        fill_axis(axis, plan->options.order);
+        MTIP_TRY(
+            MEMORY_ALLOC(&axis->correction, axis->n_modes / 2 + 1, "nufft correction factors"));
+        fill_axis(axis);
     }
 cleanup:
     return status;

@@ -49,7 +49,7 @@ struct nufft_axis {
     double beta;  /* Kaiser-Bessel: phi(x) = C I0(beta sqrt(1 - (2x/w)^2)), integral of phi = 1 */
     double error; /* estimated relative l2 error from aliasing on this axis */
     double *poly; /* owned [NUFFT_SUBINTERVALS][nufft_kernel_degree(w)+1][w], see below */
-    double *correction; /* owned [n_stored]: 1/phihat(2 pi k/nf), in the order of the modes */
+    double *correction; /* owned [N/2 + 1]: 1/phihat(2 pi k/nf), which is that of -k, too */
 };
 /* Tap i at f: with s = f * NUFFT_SUBINTERVALS, b = min(floor(s), NUFFT_SUBINTERVALS - 1), t = s - b - 1/2,
  * phi = sum_{p=0..degree} poly[b][p][i] t^p (p = power). `poly` is NULL where width is 1 because the axis
@@ -187,6 +187,14 @@ static inline int64_t nufft_mode(const struct nufft_axis *axis, enum nufft_order
         return i - axis->n_modes / 2;
     }
     return i < (axis->n_modes + 1) / 2 ? i : i - axis->n_modes;
+}
+
+/* Correction factor of element i. */
+static inline double nufft_correction(const struct nufft_axis *axis, enum nufft_order order,
+                                      int64_t i)
+{
+    const int64_t k = nufft_mode(axis, order, i);
+    return axis->correction[k < 0 ? -k : k];
 }
 
 /* Fine-grid frequency index of element i: k modulo nf. */
