@@ -287,6 +287,7 @@ const struct nufft_ops nufft_ops_cpu = {
     .grid_to_modes = nufft_cpu_grid_to_modes,
     .modes_to_grid = nufft_cpu_modes_to_grid,
     .memory = memory_cpu,
+    .spares_memory = 1,
     .borrows_points = 1,
     .type3 = &nufft_cpu_type3_ops,
 };

@@ -193,7 +193,8 @@ static int is_large(const struct nufft_plan *plan, double points)
         allowed *= 2.0 * (double)nufft_good_size(plan->axis[a].n_modes);
     }
     const double bytes = 2.0 * value * cells;
-    return bytes > 2.0 * value * allowed + 2.0 * points && bytes > SMALL_GRID_BYTES;
+    return plan->ops->spares_memory && bytes > 2.0 * value * allowed + 2.0 * points &&
+           bytes > SMALL_GRID_BYTES;
 }
 
 enum mtip_status nufft_design_axes(struct nufft_plan *plan, int64_t n_points)

@@ -140,6 +140,9 @@ struct nufft_ops {
     /* Makes the grid hold `batch` vectors and sets plan->batch; the contents are lost. */
     enum mtip_status (*reserve)(struct nufft_plan *plan, int64_t batch) MTIP_NODISCARD;
 
+    /* 1: fine grids that take much memory for little time are not chosen. */
+    int spares_memory;
+
     /* 1: the stages read the coordinates given to set_points where they are, so that they must stay. */
     int borrows_points;
 
