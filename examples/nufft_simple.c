@@ -41,7 +41,8 @@ int main(void)
         c[j] = 2.0 * rand() / RAND_MAX - 1.0 + I * (2.0 * rand() / RAND_MAX - 1.0);
     }
 
-    /* Type 1: f_k = sum_j c_j exp(+i k.x_j), to nine digits. A plan may be given new points and executed again and again. */
+    /* Type 1: f_k = sum_j c_j exp(+i k.x_j), to nine digits. A plan may be given new points and executed again and again; x and y
+     * must stay until then. */
     if (failed(nufft_plan_create(&plan, 1, 2, n_modes, +1, 1, 1e-9, NUFFT_DOUBLE, NULL)) ||
         failed(nufft_plan_set_points(plan, POINTS, x, y, NULL, 0, NULL, NULL, NULL)) ||
         failed(nufft_plan_execute(plan, c, f))) {

@@ -208,6 +208,57 @@ static void test_repeated_points(void **state)
     nufft_data_free(&data);
 }
 
+/* Points that are changed after they were set, against what nufft.h asks for: the values are anything, but nothing outside the
+ * plan's arrays is touched (the sanitizers look), and new points set the plan right. */
+static void test_changed_points(void **state)
+{
+    (void)state;
+    static const double wrong[] = {NAN, 1e30, -INFINITY, 3.0, -3.1};
+    for (int i = 0; i < 3 * 2 * 2; i++) {
+        struct nufft_case c = {.type = 1 + i % 2, .tolerance = 1e-5, .n_points = 3000};
+        c.dimension = 1 + i / 2 % 3;
+        c.precision = NUFFT_DOUBLE;
+        c.real_data = i / 6;
+        memcpy(c.n_modes, ((int64_t[3]){60, 45, 50}), sizeof c.n_modes);
+        struct nufft_data data;
+        nufft_data_make(&data, &c);
+        struct nufft_plan *plan = NULL;
+        double *const x[3] = {data.x[0], c.dimension > 1 ? data.x[1] : NULL,
+                              c.dimension > 2 ? data.x[2] : NULL};
+        double *changed = calloc((size_t)c.n_points, sizeof *changed);
+        assert_int_equal(nufft_case_plan(&plan, &c), MTIP_OK);
+        memcpy(changed, x[0], (size_t)c.n_points * sizeof *changed);
+        assert_int_equal(
+            nufft_plan_set_points(plan, c.n_points, changed, x[1], x[2], 0, NULL, NULL, NULL),
+            MTIP_OK);
+        for (int64_t j = 0; j < c.n_points; j++) {
+            changed[j] = wrong[j % 5];
+        }
+        double *strengths = calloc((size_t)data.values, sizeof *strengths);
+        double *modes = calloc((size_t)data.mode_values, sizeof *modes);
+        memcpy(strengths, data.strengths, (size_t)data.values * sizeof *strengths);
+        memcpy(modes, data.modes, (size_t)data.mode_values * sizeof *modes);
+        assert_int_equal(nufft_plan_execute(plan, strengths, modes), MTIP_OK);
+        memcpy(strengths, data.strengths, (size_t)data.values * sizeof *strengths);
+        memcpy(modes, data.modes, (size_t)data.mode_values * sizeof *modes);
+        assert_int_equal(
+            nufft_plan_set_points(plan, c.n_points, x[0], x[1], x[2], 0, NULL, NULL, NULL),
+            MTIP_OK);
+        assert_int_equal(nufft_plan_execute(plan, strengths, modes), MTIP_OK);
+        const int64_t n = c.type == 1 ? data.mode_values : data.values;
+        double *exact = calloc((size_t)n, sizeof *exact);
+        nufft_direct(exact, &c, &data);
+        assert_true(nufft_relative_error(c.type == 1 ? modes : strengths, exact, n) <=
+                    nufft_allowed(&c));
+        nufft_plan_destroy(&plan);
+        free(exact);
+        free(modes);
+        free(strengths);
+        free(changed);
+        nufft_data_free(&data);
+    }
+}
+
 /* Strengths near the end of the range do not overflow on the way. */
 static void test_large_strengths(void **state)
 {
@@ -373,9 +424,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_type3),           cmocka_unit_test(test_adjoint),
         cmocka_unit_test(test_shift),           cmocka_unit_test(test_prepared),
-        cmocka_unit_test(test_repeated_points), cmocka_unit_test(test_large_strengths),
-        cmocka_unit_test(test_side_by_side),    cmocka_unit_test(test_refused_plans),
-        cmocka_unit_test(test_refused_points),
+        cmocka_unit_test(test_repeated_points), cmocka_unit_test(test_changed_points),
+        cmocka_unit_test(test_large_strengths), cmocka_unit_test(test_side_by_side),
+        cmocka_unit_test(test_refused_plans),   cmocka_unit_test(test_refused_points),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -170,9 +170,13 @@ static __attribute__((noinline)) void NAME(place)(struct NAME(places) * out,
     for (int a = 0; a < dimension; a++) {
         const int32_t start = job->start[a];
         const int32_t step = job->folding[a].step;
+        const uint32_t size = (uint32_t)job->folding[a].size;
         NAME(fold)(cell, out->s[a], x[a], NUFFT_CPU_PLACES, &job->folding[a]);
         for (int p = 0; p < NUFFT_CPU_PLACES; p++) {
-            out->offset[p] = (a == 0 ? 0 : out->offset[p]) + (cell[p] - start) * step;
+            /* Never outside the tile, not even where the user has changed the points since they were sorted. */
+            const uint32_t local = (uint32_t)cell[p] - (uint32_t)start;
+            const int32_t within = local < size ? (int32_t)local : 0;
+            out->offset[p] = (a == 0 ? 0 : out->offset[p]) + within * step;
         }
     }
 }

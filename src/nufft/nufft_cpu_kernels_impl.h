@@ -38,6 +38,7 @@ NUFFT_INLINE void NAME(find_pieces)(struct NAME(pieces) * out, const REAL *s, in
     for (int p = 0; p < n; p++) {
         int32_t b = (int32_t)s[p];
         b = b < NUFFT_SUBINTERVALS ? b : NUFFT_SUBINTERVALS - 1;
+        b = b > 0 ? b : 0; /* NaN */
         out->t[p] = s[p] - (REAL)b - (REAL)0.5;
         out->at[p] = b * piece;
     }
