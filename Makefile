@@ -260,11 +260,15 @@ hostcuda-selftests: $(HC_SELFTESTS)
 hostcuda-program: $(HC)/mtip
 hostcuda-bench: $(HC)/bench_gpu
 
-# check-hostcuda is the part of `make check`: every kernel and all host code on the layer, lazy streams and reversed
-# threads, a short end-to-end run, and the static gates. check-cuda runs all of it: every kind of stream and order, address
-# and thread mode, the long end-to-end run and a reconstruction to its end. One mode after another, each in a make of its
+# check-hostcuda is the part of `make check`: every kernel and all host code on the layer, with every kind of stream and order, a
+# short end-to-end run, and the static gates. check-cuda runs all of it: address and thread mode too, the long end-to-end
+# run and a reconstruction to its end. One mode after another, each in a make of its
 # own. Under ThreadSanitizer tests stop at the first race, and OpenMP, whose barriers it does not know, has one thread.
 HC_RUN = TSAN_OPTIONS=halt_on_error=1:atexit_sleep_ms=0 ASAN_OPTIONS=detect_leaks=0 sh $(RUN_TESTS) -j 2 -t 300
+HC_EACH_ORDER = for streams in eager lazy random; do \
+	    HC_STREAMS=$$streams HC_ORDER=$$(echo $$streams | sed 's/eager/forward/;s/lazy/reverse/') \
+	        $(HC_RUN) -l $$streams $(HC_TESTS) || exit 1; \
+	done
 HC_E2E = MTIP="$(abspath $(HC)/mtip)" sh $(RUN_TESTS) -j 2 -t 300 -l hostcuda tests/e2e_cuda.sh
 HC_CONVERGE = MTIP="$(abspath $(HC)/mtip)" sh $(RUN_TESTS) -t 900 -l hostcuda tests/e2e_cuda_converge.sh
 .PHONY: check-hostcuda check-cuda check-cuda-mode check-cuda-gates hc-mode-plain hc-mode-address hc-mode-thread
@@ -274,7 +278,7 @@ check-hostcuda check-cuda:
 	    sh $(RUN_TESTS) tests/hostcuda/skipped.sh
 else
 check-hostcuda: $(HC_TESTS) $(HC)/selftest.sh $(HC)/mtip
-	@HC_STREAMS=lazy HC_ORDER=reverse $(HC_RUN) -l lazy $(HC_TESTS)
+	@$(HC_EACH_ORDER)
 	@MTIP_TEST_SHORT=1 $(HC_E2E) $(HC)/selftest.sh
 	@+$(MAKE) --no-print-directory check-cuda-gates
 check-cuda:
@@ -288,10 +292,7 @@ check-cuda-mode: hc-mode-$(HC_MODE)
 $(HC)/selftest.sh: $(HC_SELFTESTS)
 	@echo 'exec python3 tests/hostcuda/selftest.py $(HC)/selftest $(HC_MODE)' >$@
 hc-mode-plain: $(HC_TESTS) $(HC)/selftest.sh $(HC)/mtip $(HC)/bench_gpu
-	@for streams in eager lazy random; do \
-	    HC_STREAMS=$$streams HC_ORDER=$$(echo $$streams | sed 's/eager/forward/;s/lazy/reverse/') \
-	        $(HC_RUN) -l $$streams $(HC_TESTS) || exit 1; \
-	done
+	@$(HC_EACH_ORDER)
 	@$(HC_E2E)
 	@$(HC_CONVERGE)
 	@BENCH="$(HC)/bench_gpu" sh $(RUN_TESTS) -t 300 tests/hostcuda/bench.sh
