@@ -88,11 +88,6 @@ enum mtip_status nufft_cpu_fft_create(struct nufft_plan *plan)
     state->fft->buffer_values = buffer_values(plan);
     MTIP_TRY(memory_alloc(&state->fft->buffers, state->fft->n_buffers * state->fft->buffer_values,
                           state->real_size, "nufft FFT buffers"));
-    for (int a = 0; a < plan->dimension; a++) {
-        if (plan->axis[a].nf > INT32_MAX) {
-            MTIP_FAIL(MTIP_ERR_ARGUMENT, "nufft: more than 2^31 fine-grid cells along one axis");
-        }
-    }
     pthread_mutex_lock(&planner_lock);
     status = plan->precision == NUFFT_FLOAT ? make_plans_float(plan) : make_plans_double(plan);
     pthread_mutex_unlock(&planner_lock);

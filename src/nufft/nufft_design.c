@@ -181,8 +181,9 @@ static double total_cost(const struct nufft_plan *plan, double points)
     return points * plan->ops->point_cost(plan) + cells * plan->ops->cell_cost(plan);
 }
 
-/* Whether the fine grid takes more memory than a complex one of upsampling 2 and 2 bytes a point do: then the next wider
- * kernel is to be had for little time and much less memory. Small grids may be of any size. */
+/* Whether the fine grid takes more memory than a complex one of upsampling 2 and 2 bytes a point do. A wider kernel on a
+ * smaller one then took 7 to 25 % more time where it was measured (double precision, 1e-12, complex), for about half the
+ * grid. Small grids may be of any size. */
 static int is_large(const struct nufft_plan *plan, double points)
 {
     const double value = plan->precision == NUFFT_FLOAT ? sizeof(float) : sizeof(double);

@@ -140,7 +140,7 @@ struct nufft_ops {
     /* Makes the grid hold `batch` vectors and sets plan->batch; the contents are lost. */
     enum mtip_status (*reserve)(struct nufft_plan *plan, int64_t batch) MTIP_NODISCARD;
 
-    /* 1: fine grids that take much memory for little time are not chosen. */
+    /* 1: large fine grids are not chosen, even where they would be somewhat faster. */
     int spares_memory;
 
     /* 1: the stages read the coordinates given to set_points where they are, so that they must stay. */

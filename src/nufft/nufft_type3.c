@@ -29,9 +29,9 @@ struct nufft_type3 {
     double target_extent[3];  /* S */
     double gamma[3];
     double sigma[3];
-    void
-        *points[3]; /* owned, backend memory [n_points]: x'/gamma, where the backend borrows them */
-    void *targets[3]; /* owned, backend memory [n_targets]: h gamma t', likewise */
+    /* Kept where the backend borrows points: */
+    void *points[3];  /* owned, backend memory [n_points]: x'/gamma */
+    void *targets[3]; /* owned, backend memory [n_targets]: h gamma t' */
     void *before;     /* owned, backend memory [n_points] complex: exp(i s D x_j) */
     void *after;      /* owned, backend memory [n_targets] complex: exp(i s t'_l C) / phihat */
     void *scaled; /* owned, backend memory [batch][n_points] complex: strengths times `before` */
