@@ -162,6 +162,9 @@ static void test_layouts(void **state)
     int failures = 0;
     for (int i = 0; i < 4 * 2 * 2 * 2 * 3; i++) {
         static const int64_t large[3][3] = {{3000, 1, 1}, {60, 71, 1}, {20, 17, 23}};
+        if (cuda_support_short() && (i + i / 2 + i / 4 + i / 8 + i / 16) % 2) {
+            continue; /* half of them: all combinations of four of the five choices */
+        }
         struct nufft_case c = {.n_points = 40, .layout = (enum nufft_layout)(i % 4)};
         c.type = 1 + i / 4 % 2;
         c.real_data = i / 8 % 2;

@@ -93,7 +93,7 @@ static int different_runs(struct running *r, int method, void *first)
 {
     int different = 0;
     void *again = malloc(r->mode_bytes);
-    for (int run = 0; run < RUNS; run++) {
+    for (int run = 0; run < RUNS; run += cuda_support_short() ? RUNS - 1 : 1) {
         set_order(run);
         transform(run == 0 ? first : again, r, method);
         different += run > 0 && memcmp(first, again, r->mode_bytes) != 0;

@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* What the test runner takes as skipped. */
 #define CUDA_SUPPORT_SKIP 77
@@ -17,6 +18,13 @@ static inline int cuda_support_no_device(void)
     }
     printf("no CUDA device\n");
     return 1;
+}
+
+/* 1 where fewer cases are to do: under ThreadSanitizer in `make check`, for the sake of its time. */
+static inline int cuda_support_short(void)
+{
+    const char *text = getenv("MTIP_TEST_SHORT");
+    return text != NULL && *text != '\0';
 }
 
 #endif

@@ -16,6 +16,10 @@
 # over several calls. Exit status: 0 all passed, 1 something failed, 2 bad usage.
 set -u
 
+# Tests run side by side: OpenMP's threads that wait must not take the cores from those that work.
+OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
+export OMP_WAIT_POLICY
+
 ranks=0 jobs=1 limit=120 label="" one=0
 while getopts n:j:t:l:1 option; do
     case $option in

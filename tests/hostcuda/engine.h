@@ -61,9 +61,14 @@ struct Block {
     std::vector<std::vector<WarpMeeting *>> meetings; // by warp
     unsigned number;                                  // in order of running
     unsigned parity;                                  // of the number: tokens in turn
+    Races races;                                      // of this launch, never `turns`
 };
 extern Block &block;
 extern Fiber *running_fiber;
+inline bool blocks_unordered()
+{
+    return block.races != Races::within;
+}
 
 void make_ready(Fiber *fiber);
 void yield_thread();         // runs someone else until this thread is ready again

@@ -82,10 +82,25 @@ static Fiber host; // the thread that launched
 static const void *host_stack;
 static size_t host_stack_size;
 static auto &all_fibers = leaky<std::vector<Fiber *>>();
-// Fibers without a thread. Unordered blocks that follow one another take theirs from two sets: a fiber
-// that served in both would carry the first block's past into the second's barriers.
-static auto &idle_sets = leaky<std::array<std::vector<Fiber *>, 2>>();
+// Fibers without a thread. Unordered blocks that follow one another take theirs from several sets: a fiber that served in
+// two would carry the first block's past into the second's barriers, and its stack would be one that two threads share.
+// A prime number of them, so that neighbours in a grid seldom meet in one.
+static const unsigned n_sets = 7;
+static auto &idle_sets = leaky<std::array<std::vector<Fiber *>, n_sets>>();
 static auto &finished = leaky<std::vector<Fiber *>>(); // ThreadSanitizer: idle after the block only
+static void *block_identity[n_sets]; // what ThreadSanitizer takes a set's threads for where a block counts as one
+
+static unsigned sets_in_use()
+{
+    static const unsigned sets[] = {0, 2, 1, n_sets};
+    return with_tsan() ? sets[(int)block.races] : 1;
+}
+
+static void *tsan_identity(const Fiber *fiber)
+{
+    return fiber != &host && block.races == Races::between ? block_identity[block.number % n_sets]
+                                                           : fiber->tsan_fiber;
+}
 
 static void become(unsigned linear)
 {
@@ -107,8 +122,8 @@ static void switch_fiber(Fiber *from, Fiber *to)
                                        to == &host ? host_stack : to->stack + guard,
                                        to == &host ? host_stack_size : options.stack);
     }
-    if (with_tsan()) {
-        __tsan_switch_to_fiber(to->tsan_fiber, 1); // 1: no order implied
+    if (with_tsan() && tsan_identity(to) != tsan_identity(from)) {
+        __tsan_switch_to_fiber(tsan_identity(to), 1); // 1: no order implied
     }
     hc_switch(&from->stack_pointer, to->stack_pointer);
     if (__sanitizer_finish_switch_fiber) {
@@ -139,7 +154,14 @@ static void lay_out_stack(Fiber *fiber)
 
 static std::vector<Fiber *> &idle_fibers()
 {
-    return idle_sets[options.race_grid ? block.number % 2 : 0];
+    return idle_sets[block.number % sets_in_use()];
+}
+
+static void need_identity(Fiber *fiber)
+{
+    if (with_tsan() && block.races != Races::between && !fiber->tsan_fiber) {
+        fiber->tsan_fiber = __tsan_create_fiber(0);
+    }
 }
 
 static Fiber *take_fiber()
@@ -148,13 +170,12 @@ static Fiber *take_fiber()
     if (!idle.empty()) {
         Fiber *fiber = idle.back();
         idle.pop_back();
+        need_identity(fiber);
         return fiber;
     }
     TsanIgnore ignore;
     Fiber *fiber = new Fiber;
-    if (with_tsan()) {
-        fiber->tsan_fiber = __tsan_create_fiber(0);
-    }
+    need_identity(fiber);
     fiber->stack = (char *)mmap(nullptr, options.stack + guard, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (fiber->stack == MAP_FAILED) {
@@ -221,12 +242,12 @@ void yield_thread()
 static void run_body()
 {
     tsan_acquire(&token_launch);
-    if (!options.race_grid) {
+    if (!blocks_unordered()) {
         tsan_acquire(&token_block[block.parity]);
     }
     (*block.body)();
     tsan_release(&token_done);
-    if (!options.race_grid) {
+    if (!blocks_unordered()) {
         tsan_release(&token_block[block.parity ^ 1]);
     }
 }
@@ -270,6 +291,9 @@ void run_threads_of_block()
 {
     if (with_tsan()) {
         host.tsan_fiber = __tsan_get_current_fiber();
+        for (unsigned i = 0; i < n_sets && !block_identity[i]; i++) {
+            block_identity[i] = __tsan_create_fiber(0);
+        }
     }
     host_stack = nullptr; // learned anew: launches may come from several host threads
     switch_fiber(&host, pick_next());
@@ -279,7 +303,7 @@ void prepare_fibers(unsigned n_threads)
 {
     finished.reserve(ring_size);
     all_fibers.reserve(2 * ring_size);
-    for (block.number = 0; block.number < 2; block.number++) {
+    for (block.number = 0; block.number < sets_in_use(); block.number++) {
         idle_fibers().reserve(ring_size);
         std::vector<Fiber *> taken; // none is to be made on a kernel thread
         for (unsigned i = 0; with_tsan() && i < n_threads; i++) {

@@ -30,6 +30,8 @@ template <class T> T &leaky()
 // ---- options.cpp -------------------------------------------------------------------------------
 enum class Order { sequential, reversed, random };
 enum class Mode { eager, lazy, random };
+// ThreadSanitizer: whose accesses count as unordered. `turns` chooses for each launch.
+enum class Races { turns, grid, within, between };
 
 struct Options {
     int devices = 2;
@@ -41,7 +43,7 @@ struct Options {
     bool leaks = false;
     bool trace = false;
     bool statistics = false;
-    bool race_grid = true; // ThreadSanitizer: blocks are unordered among themselves
+    Races races = Races::turns;
     Order order = Order::sequential;
     Mode streams = Mode::eager;
     uint64_t seed = 1;

@@ -94,6 +94,22 @@ static void read_device_model()
     }
 }
 
+static void read_races()
+{
+    static const char *const names[] = {"turns", "grid", "within", "between"};
+    const char *text = getenv("HC_RACES");
+    if (!text) {
+        return;
+    }
+    for (int i = 0; i < 4; i++) {
+        if (!strcmp(text, names[i])) {
+            options.races = (Races)i;
+            return;
+        }
+    }
+    die("HC_RACES=%s: turns, grid, within and between are known", text);
+}
+
 static void read_schedule()
 {
     if (const char *text = getenv("HC_ORDER")) {
@@ -149,9 +165,7 @@ void initialise()
     read_flag("HC_LEAKS", &options.leaks);
     read_flag("HC_TRACE", &options.trace);
     read_flag("HC_STATS", &options.statistics);
-    if (const char *text = getenv("HC_RACES")) {
-        options.race_grid = strcmp(text, "block") != 0;
-    }
+    read_races();
     if (with_asan() || with_tsan()) {
         options.stack = 256 << 10;
     }

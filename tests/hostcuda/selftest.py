@@ -186,10 +186,18 @@ def faults_thread(f):
                          ("shared-add", "shared_add_kernel"), ("global-add", "global_add_kernel"),
                          ("block-add", "block_add_kernel")):
         f.expect(name, "data race", kernel, "{line}")
-    f.expect("block-add", "value 2", ends=False, HC_RACES="block",
+    f.expect("block-add", "value 2", ends=False, HC_RACES="within",
              title="block-add does not show where blocks count as ordered")
-    f.expect("late-add", "data race", "late_add_kernel", "{line}", HC_RACES="block",
-             title="large blocks after others, where blocks count as ordered")
+    f.expect("global-add", "value", ends=False, HC_RACES="between",
+             title="global-add does not show where a block counts as one thread")
+    late = {"add": f.lines["late-add"], "block-add": f.lines["block-add"]}
+    for name, races, title in (
+            ("late-add", "within", "large blocks after others, where blocks count as ordered"),
+            ("late-block-add", "between", "large blocks after others, each as one thread"),
+            ("turns-add", "turns", "within large blocks, when its turn comes"),
+            ("turns-block-add", "turns", "between large blocks, when its turn comes")):
+        f.expect(name, "data race", re.escape(late[name.split("-", 1)[1]]), HC_RACES=races,
+                 title=title)
 
 
 def main():

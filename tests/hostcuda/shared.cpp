@@ -235,7 +235,7 @@ static void renew_static_shared(char *begin, char *end)
 
 static void separate_blocks(const Launch &launch)
 {
-    if (!with_tsan() || !options.race_grid ||
+    if (!with_tsan() || !blocks_unordered() ||
         launch.shape.grid.x * launch.shape.grid.y * launch.shape.grid.z == 1) {
         return;
     }

@@ -231,6 +231,21 @@ extern "C" cudaError_t faults_launch(const char *name, float *x, int n, cudaStre
         LAUNCH(late_add_kernel, 8, 256, 0, stream, x, 1);
         return cudaGetLastError();
     }
+    if (!strcmp(name, "late-block-add")) {
+        LAUNCH(late_add_kernel, 8, 256, 0, stream, x, 0);
+        LAUNCH(block_add_kernel, 8, 256, 0, stream, x);
+        return cudaGetLastError();
+    }
+    if (!strcmp(name, "turns-add") || !strcmp(name, "turns-block-add")) {
+        for (int i = 0; i < 8; i++) {
+            if (!strcmp(name, "turns-add")) {
+                LAUNCH(late_add_kernel, 8, 256, 0, stream, x, i > 3);
+            } else {
+                LAUNCH(block_add_kernel, i > 3 ? 8 : 1, 256, 0, stream, x);
+            }
+        }
+        return cudaGetLastError();
+    }
     FAULT("missing-barrier", 1, 256, missing_barrier_kernel, x, 64)
     FAULT("shared-add", 1, 0, shared_add_kernel, x, n)
     FAULT("global-add", 1, 0, global_add_kernel, x)
