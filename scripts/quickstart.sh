@@ -66,6 +66,8 @@ find_blas() { links cblas.h "" openblas || links cblas.h "" blas || links cblas.
 find_cmocka() { links cmocka.h "" cmocka || links cmocka.h -lcmocka; }
 find_python() { python_with_libraries >/dev/null; }
 find_format() { clang-format-14 --version >/dev/null 2>&1 || clang-format --version 2>/dev/null | grep -q 'version 14\.'; }
+find_cuda_headers() { ls "${CUDA_HOME:-/usr/local/cuda}"/include/cuda_runtime.h >/dev/null 2>&1 || command -v nvcc >/dev/null 2>&1; }
+find_thread_sanitizer() { echo 'int main() { return 0; }' | clang++ -fsanitize=thread -x c++ -o /dev/null - 2>/dev/null; }
 
 needs() {
     cat <<'END'
@@ -148,9 +150,14 @@ set_up() {
         name_missing "$lacking" >&2
         exit 1
     fi
-    # The format check needs one version of one tool; without it that check alone is skipped.
+    # The format check needs one version of one tool, the race check of CUDA kernels clang; without them these checks
+    # alone are skipped.
     if [ "$mode" = test ] && ! find_format && can_install; then
         install_packages clang-format-14 2>/dev/null || say "no clang-format 14 to be had: its check will be skipped"
+    fi
+    if [ "$mode" = test ] && find_cuda_headers && ! find_thread_sanitizer && can_install; then
+        install_packages clang libclang-rt-14-dev 2>/dev/null ||
+            say "no clang with ThreadSanitizer to be had: CUDA kernels will not be checked for races"
     fi
 }
 
@@ -163,7 +170,6 @@ demo)
     exec sh scripts/demo.sh
     ;;
 test)
-    # the CUDA build and its checks are `make CUDA=1` and `make check-cuda`
-    exec make check WERROR=1 CUDA=0
+    exec make check WERROR=1
     ;;
 esac
