@@ -66,6 +66,7 @@ class Options(ctypes.Structure):
         ("method", ctypes.c_int),
         ("stream", ctypes.c_void_p),
         ("max_points", ctypes.c_int64),
+        ("copy_points", ctypes.c_int),
     ]
 
 

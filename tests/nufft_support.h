@@ -22,6 +22,7 @@ struct nufft_case {
     int64_t n_vectors;
     int n_threads;
     double upsampling;
+    int copy_points;
     enum nufft_layout layout;
     int64_t n_targets; /* type 3 */
     enum nufft_backend backend;

@@ -76,6 +76,16 @@ double support_relative_l2_float(const float *a, const float *b, int64_t n)
     return relative(difference, norm);
 }
 
+int64_t support_resident_bytes(void)
+{
+    long pages[2] = {0, 0};
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%ld %ld", &pages[0], &pages[1]), 2);
+    fclose(file);
+    return pages[1] * sysconf(_SC_PAGESIZE);
+}
+
 void support_make_directory(char path[SUPPORT_PATH_SIZE])
 {
     const char *base = getenv("TMPDIR");

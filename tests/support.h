@@ -46,6 +46,9 @@ void support_assert_message_has(const char *text, const char *file, int line);
 double support_relative_l2(const double *a, const double *b, int64_t n);
 double support_relative_l2_float(const float *a, const float *b, int64_t n);
 
+/* Bytes of this process that lie in memory. */
+int64_t support_resident_bytes(void);
+
 /* Makes a new empty folder and writes its path to `path`; support_remove_directory deletes it with
  * the files in it. Fails the test where that is not possible. */
 #define SUPPORT_PATH_SIZE 512

@@ -221,6 +221,7 @@ enum mtip_status nufft_case_plan(struct nufft_plan **plan, const struct nufft_ca
     options.n_threads = c->n_threads;
     options.upsampling = c->upsampling;
     options.method = c->method;
+    options.copy_points = c->copy_points;
     return nufft_plan_create(plan, c->type, c->dimension, c->n_modes, c->sign < 0 ? -1 : 1,
                              vectors_of(c), c->tolerance, c->precision, &options);
 }

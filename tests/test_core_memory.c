@@ -1,4 +1,4 @@
-/* test_core_memory.c - sizes that do not fit, alignment, zeros, the memory plan. */
+/* test_core_memory.c - sizes that do not fit, alignment, zeros, untouched pages, the memory plan. */
 #include "support.h"
 
 #include <stdint.h>
@@ -54,6 +54,29 @@ static void memory_comes_aligned_and_zeroed(void **state)
         memory_free(&memory);
         assert_null(memory);
     }
+}
+
+static void untouched_memory_takes_no_pages(void **state)
+{
+    (void)state;
+    const int64_t size = (int64_t)64 << 20;
+    const int64_t before = support_resident_bytes();
+    unsigned char *untouched = NULL;
+    assert_ok(MEMORY_ALLOC_UNTOUCHED(&untouched, size + 5, "bytes"));
+    assert_int_equal((uintptr_t)untouched % (2 << 20), 0);
+    assert_true(support_resident_bytes() - before < size / 4);
+    memset(untouched, 1, (size_t)size + 5);
+    assert_true(support_resident_bytes() - before >= size);
+    unsigned char *zeroed = NULL;
+    assert_ok(MEMORY_ALLOC(&zeroed, size, "bytes"));
+    assert_true(support_resident_bytes() - before >= 2 * size);
+    memory_free(&zeroed);
+    memory_free(&untouched);
+    double *none = NULL;
+    assert_ok(MEMORY_ALLOC_UNTOUCHED(&none, 0, "nothing"));
+    assert_null(none);
+    assert_status(MEMORY_ALLOC_UNTOUCHED(&none, INT64_MAX, "score matrix"), MTIP_ERR_MEMORY);
+    assert_message_has("score matrix");
 }
 
 static void nothing_and_too_much_give_null(void **state)
@@ -122,6 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_checked_before_they_overflow),
         cmocka_unit_test(memory_comes_aligned_and_zeroed),
+        cmocka_unit_test(untouched_memory_takes_no_pages),
         cmocka_unit_test(nothing_and_too_much_give_null),
         cmocka_unit_test(a_plan_adds_up),
         cmocka_unit_test(bytes_are_written_in_binary_units),

@@ -27,31 +27,49 @@ enum mtip_status memory_bytes(size_t *bytes, int64_t count, size_t item_size, co
     return MTIP_OK;
 }
 
-enum mtip_status memory_alloc(void **pointer, int64_t count, size_t item_size, const char *what)
+/* Memory for the items, and what it was rounded up to. */
+static enum mtip_status allocate(void **pointer, size_t *padded, int64_t count, size_t item_size,
+                                 const char *what)
 {
     size_t bytes = 0;
     *pointer = NULL;
+    *padded = 0;
     enum mtip_status status = memory_bytes(&bytes, count, item_size, what);
     if (status != MTIP_OK || bytes == 0) {
         return status;
     }
     const size_t alignment = bytes >= HUGE_FROM ? HUGE_PAGE : SMALL_ALIGNMENT;
-    const size_t padded = (bytes + alignment - 1) / alignment * alignment;
-    void *memory = aligned_alloc(alignment, padded);
-    if (memory == NULL) {
+    *padded = (bytes + SMALL_ALIGNMENT - 1) / SMALL_ALIGNMENT * SMALL_ALIGNMENT;
+    if (posix_memalign(pointer, alignment, *padded) != 0) {
+        *pointer = NULL;
         char text[32];
         return MTIP_ERROR(MTIP_ERR_MEMORY, "%s: cannot allocate %s", what,
-                          memory_format_bytes(text, sizeof text, padded));
+                          memory_format_bytes(text, sizeof text, *padded));
     }
 #ifdef MADV_HUGEPAGE
     if (alignment == HUGE_PAGE) {
-        /* Advice only: where huge pages are off the memory is still right. */
-        (void)madvise(memory, padded, MADV_HUGEPAGE);
+        /* Advice only: where huge pages are off the memory is still right. The last pages stay small. */
+        (void)madvise(*pointer, *padded, MADV_HUGEPAGE);
     }
 #endif
-    memset(memory, 0, padded);
-    *pointer = memory;
     return MTIP_OK;
+}
+
+enum mtip_status memory_alloc(void **pointer, int64_t count, size_t item_size, const char *what)
+{
+    size_t padded = 0;
+    const enum mtip_status status = allocate(pointer, &padded, count, item_size, what);
+    if (*pointer != NULL) {
+        memset(*pointer, 0, padded);
+    }
+    return status;
+}
+
+enum mtip_status memory_alloc_untouched(void **pointer, int64_t count, size_t item_size,
+                                        const char *what)
+{
+    size_t padded = 0;
+    return allocate(pointer, &padded, count, item_size, what);
 }
 
 void memory_free(void *pointer)

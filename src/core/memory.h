@@ -1,4 +1,4 @@
-/* memory.h - host memory: aligned, zeroed, on huge pages where they help; and the memory plan that
+/* memory.h - host memory: aligned, zeroed or untouched, on huge pages where they help; and the memory plan that
  * is printed before anything large is taken. No MPI, no CUDA: the NUFFT library uses this too.
  */
 #ifndef MTIP_CORE_MEMORY_H
@@ -24,9 +24,17 @@ enum mtip_status memory_bytes(size_t *bytes, int64_t count, size_t item_size,
 enum mtip_status memory_alloc(void **pointer, int64_t count, size_t item_size,
                               const char *what) MTIP_NODISCARD;
 
+/* The same, but nothing is written: what the items hold is undefined, and no page is taken before somebody writes to it.
+ * For arrays that several threads fill, each its own part: Linux places a page near the processor that touches it first.
+ */
+enum mtip_status memory_alloc_untouched(void **pointer, int64_t count, size_t item_size,
+                                        const char *what) MTIP_NODISCARD;
+
 /* Typed form: MEMORY_ALLOC(&array, count, "frames") takes the item size from the pointer. */
 #define MEMORY_ALLOC(pointer, count, what)                                                         \
     memory_alloc((void **)(pointer), (count), sizeof **(pointer), (what))
+#define MEMORY_ALLOC_UNTOUCHED(pointer, count, what)                                               \
+    memory_alloc_untouched((void **)(pointer), (count), sizeof **(pointer), (what))
 
 /* Frees *pointer (NULL allowed) and sets it to NULL. `pointer` is the address of any pointer. */
 void memory_free(void *pointer);

@@ -28,6 +28,7 @@ struct settings {
     double tolerance;
     enum nufft_precision precision;
     int real_data;
+    int copy_points;
     int threads;
     enum layout layout;
     int rounds;
@@ -47,6 +48,7 @@ static const char *const usage =
     "  --precision float|double               --tolerance EPS        --real         --threads T (0 "
     "= all)\n"
     "  --layout uniform|clustered|slices      --rounds R             --json\n"
+    "  --copy-points (the plan keeps sorted copies of the coordinates)\n"
     "Times are the least of R rounds; ns a point and vector. The error is that of 20 values "
     "against direct sums.\n";
 
@@ -245,6 +247,7 @@ static enum mtip_status time_case(struct timing *timing, const struct settings *
     struct nufft_options options = nufft_options_default();
     const int64_t n_modes[3] = {s->modes, s->modes, s->modes};
     options.real_data = s->real_data;
+    options.copy_points = s->copy_points;
     options.n_threads = s->threads;
     options.max_points = s->points;
     *timing = (struct timing){.set_points = 1e30, .execute = 1e30};
@@ -373,6 +376,8 @@ static enum mtip_status parse(struct settings *s, int *own, int argc, char **arg
         } else if (strcmp(argv[i], "--real") == 0) {
             s->real_data = 1;
             *own = 1;
+        } else if (strcmp(argv[i], "--copy-points") == 0) {
+            s->copy_points = 1;
         } else {
             const char *name = argv[i];
             *own |= strcmp(name, "--threads") != 0 && strcmp(name, "--rounds") != 0;

@@ -81,6 +81,7 @@ struct nufft_options {
     int method;         /* CUDA: enum nufft_method; set-points chooses where it is AUTO */
     void *stream;       /* CUDA: the caller's cudaStream_t, NULL = the default stream */
     int64_t max_points; /* 0 = unknown; a hint for the cost model when known before set-points */
+    int copy_points; /* CPU: 1 = set-points copies the coordinates in the order of its sort; see there */
 };
 
 /* Opaque; one plan serves one thread at a time, different plans may be used at the same time. */
@@ -106,7 +107,8 @@ enum mtip_status nufft_plan_create(struct nufft_plan **plan, int type, int dimen
 /* Gives the plan its points, replacing earlier ones. x, y, z: [n_points] of the plan's precision (y, z NULL
  * below dimension 2, 3); on the CUDA backend device pointers. They are not copied: leave them where and as they are until
  * the points are replaced or the plan is destroyed (every execute and interpolate may read them, but for type 3; values
- * are undefined if they are changed). Type 3 also takes targets s, t, u [n_targets] (NULL and 0 otherwise), read during
+ * are undefined if they are changed). With the option copy_points they are read during the call only, at the price of
+ * one more value a point and axis; execute is then faster (bench/results/nufft_cpu.md), set-points slower. Type 3 also takes targets s, t, u [n_targets] (NULL and 0 otherwise), read during
  * the call only, as its points are. n_points = 0 is allowed. Errors:
  * MTIP_ERR_ARGUMENT (NaN or infinite coordinate: its index is named; negative count),
  * MTIP_ERR_MEMORY; the plan then has no points. */

@@ -208,9 +208,11 @@ static enum mtip_status reserve_cpu(struct nufft_plan *plan, int64_t batch)
     plan->grid_row = grid_row(plan);
     plan->grid_vector = plan->grid_row * plan->axis[1].nf * plan->axis[2].nf;
     const size_t cell = state->real_size * (size_t)state->components;
-    MTIP_TRY(memory_alloc(&plan->grid, batch * plan->grid_vector, cell, "nufft fine grid"));
-    MTIP_TRY(memory_alloc(&state->tile, batch * state->n_threads * state->tile_vector,
-                          state->real_size, "nufft tiles"));
+    /* Each is written before it is read, by the threads that go on with it. */
+    MTIP_TRY(
+        memory_alloc_untouched(&plan->grid, batch * plan->grid_vector, cell, "nufft fine grid"));
+    MTIP_TRY(memory_alloc_untouched(&state->tile, batch * state->n_threads * state->tile_vector,
+                                    state->real_size, "nufft tiles"));
     plan->batch = batch;
 cleanup:
     return status;
@@ -268,7 +270,7 @@ static void memory_cpu(const struct nufft_plan *plan, int64_t n_points, size_t *
     grid *= (size_t)plan->axis[1].nf * (size_t)plan->axis[2].nf * (size_t)plan->batch;
     const size_t tiles =
         state.real_size * (size_t)plan->batch * (size_t)state.n_threads * (size_t)state.tile_vector;
-    *host_bytes += grid + tiles + nufft_cpu_points_memory(&state, n_points) +
+    *host_bytes += grid + tiles + nufft_cpu_points_memory(plan, &state, n_points) +
                    nufft_cpu_fft_memory(plan, state.n_threads) + sizeof state + 8 * huge;
 }
 

@@ -2,7 +2,7 @@
  *
  * Tiles: the fine grid is cut into tiles of tile_size cells; the points of a tile are contiguous after the sort, in runs
  * of many thousands in the order of their cells. Their coordinates stay where the user has them and are read there each
- * time. A tile's points touch only its padded copy (tile_size + width - 1 cells an axis), which stays in the L2 cache: it
+ * time, unless the plan is to have sorted copies. A tile's points touch only its padded copy (tile_size + width - 1 cells an axis), which stays in the L2 cache: it
  * is zeroed, spread to, and added to the grid, or filled from the grid and interpolated from. Element 0 of the copy is
  * the grid cell tile_start + 1, because a point of cell c has the taps c+1, c+2, ... Tiles with many points are cut into
  * parts (tasks), each with its own copy.
@@ -20,7 +20,8 @@
 /* Points spread or interpolated in one call of a kernel; see nufft_cpu_kernels_impl.h. Sizes of arrays are in values of
  * the plan's precision (a complex number is two). */
 struct nufft_cpu_job {
-    const void *x[3];                        /* [n_points] the user's coordinates */
+    const void *x[3];                        /* [n_points] the user's coordinates, or */
+    int sorted;                              /* 1: copies of them in the sorted order */
     const uint32_t *order;                   /* [n_points] the user's index of a sorted point */
     const struct nufft_cpu_folding *folding; /* [dimension] */
     int32_t start[3];                        /* the tile's first cell */
@@ -140,13 +141,17 @@ struct nufft_cpu_state {
     int64_t tile_vector;
     void *tile; /* owned [n_threads][batch][tile_vector] */
 
-    const void *x[3]; /* the user's coordinates, borrowed from set-points to set-points */
+    const void
+        *x[3]; /* the user's coordinates, borrowed from set-points to set-points; or sorted[] */
+    void *sorted[3]; /* owned [capacity], option copy_points: coordinates in the order of order[] */
     struct nufft_cpu_folding folding[3];
-    int64_t capacity;             /* points the next two arrays have room for */
-    uint32_t *order;              /* owned: the user's indices, sorted by tile and cell */
-    uint32_t *scratch;            /* owned, work space of the sort: nufft_cpu_points.c */
-    uint32_t *histogram;          /* owned, likewise */
-    int64_t *tile_begin;          /* owned [n_tiles + 1] */
+    int64_t capacity;       /* points that sorted[] and order have room for */
+    uint32_t *order;        /* owned: the user's indices, sorted by tile and cell */
+    char *scratch;          /* during set-points: work space of the sort, a part of each thread, */
+    int64_t scratch_stride; /* so many bytes apart: in the fine grid, */
+    char *own_scratch;      /* or owned where that holds modes or is too small */
+    uint32_t *histogram;    /* owned, likewise, kept */
+    int64_t *tile_begin;    /* owned [n_tiles + 1] */
     struct nufft_cpu_task *tasks; /* owned [task_capacity] */
     int64_t task_capacity;
     int64_t n_tasks;
@@ -169,7 +174,8 @@ int nufft_cpu_colours(const struct nufft_cpu_state *state);
 /* nufft_cpu_points.c: the sort. */
 enum mtip_status nufft_cpu_points_create(struct nufft_plan *plan) MTIP_NODISCARD;
 void nufft_cpu_points_destroy(struct nufft_cpu_state *state);
-size_t nufft_cpu_points_memory(const struct nufft_cpu_state *state, int64_t n);
+size_t nufft_cpu_points_memory(const struct nufft_plan *plan, const struct nufft_cpu_state *state,
+                               int64_t n);
 enum mtip_status nufft_cpu_set_points(struct nufft_plan *plan, int64_t n, const void *x,
                                       const void *y, const void *z) MTIP_NODISCARD;
 

@@ -38,14 +38,19 @@ struct nufft_cpu_fft {
  * did not make. */
 static pthread_mutex_t planner_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static once_flag planner_once = ONCE_FLAG_INIT;
+/* Once for each precision: a planner's tables take 2 MiB. */
+static once_flag planner_once[2] = {ONCE_FLAG_INIT, ONCE_FLAG_INIT};
 
-static void make_planner_safe(void)
+static void prepare_planner_float(void)
+{
+    fftwf_init_threads();
+    fftwf_make_planner_thread_safe();
+}
+
+static void prepare_planner_double(void)
 {
     fftw_init_threads();
-    fftwf_init_threads();
     fftw_make_planner_thread_safe();
-    fftwf_make_planner_thread_safe();
 }
 
 #define REAL float
@@ -82,7 +87,8 @@ enum mtip_status nufft_cpu_fft_create(struct nufft_plan *plan)
 {
     struct nufft_cpu_state *state = plan->state;
     enum mtip_status status = MTIP_OK;
-    call_once(&planner_once, make_planner_safe);
+    call_once(&planner_once[plan->precision],
+              plan->precision == NUFFT_FLOAT ? prepare_planner_float : prepare_planner_double);
     MTIP_TRY(MEMORY_ALLOC(&state->fft, 1, "nufft FFT state"));
     state->fft->n_buffers = state->n_threads;
     state->fft->buffer_values = buffer_values(plan);

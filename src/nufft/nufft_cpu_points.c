@@ -1,6 +1,7 @@
 /* nufft_cpu_points.c - CPU backend: the order in which points are taken.
  *
- * What is kept of a point is its place in that order, 4 bytes; its coordinates stay where the user has them. set_points sorts by
+ * What is kept of a point is its place in that order, 4 bytes; its coordinates stay where the user has them, unless
+ * copies in that order are asked for (option copy_points). set_points sorts by
  * counting, twice: by tile over all points, then by cell within runs of a tile's points, which stay in cache. Both
  * sorts are stable and cut the points by number only, so that the order is the same for every number of threads.
  */
@@ -69,7 +70,9 @@ cleanup:
 static void free_points(struct nufft_cpu_state *state)
 {
     memory_free(&state->order);
-    memory_free(&state->scratch);
+    for (int a = 0; a < 3; a++) {
+        memory_free(&state->sorted[a]);
+    }
     state->capacity = 0;
 }
 
@@ -90,24 +93,47 @@ static int64_t run_length(int64_t n)
     return n < most ? n : most;
 }
 
-/* First the tiles of all points, 16 bits each, then the runs of all threads, 2 numbers a point. */
-static int64_t scratch_length(const struct nufft_cpu_state *state, int64_t n)
+/* Bytes of a thread's work space: first the tiles of its share of the points, 16 bits each, then a run, 2 numbers a point. */
+static int64_t scratch_bytes(const struct nufft_cpu_state *state, int64_t n)
 {
-    const int64_t tiles = (n + 1) / 2;
-    const int64_t runs = 2 * state->n_threads * run_length(n);
-    return tiles > runs ? tiles : runs;
+    const int64_t tiles = (n / state->n_threads + 1) * (int64_t)sizeof(uint16_t);
+    const int64_t run = 2 * run_length(n) * (int64_t)sizeof(uint32_t);
+    return ((tiles > run ? tiles : run) + 63) / 64 * 64;
 }
 
-/* Room for n points and their runs; kept when there is enough, and given back when much smaller sets follow. */
-static enum mtip_status reserve_points(struct nufft_cpu_state *state, int64_t n)
+/* Each thread's work space is in the part of the grid that it will fill, so that pages are near their users. */
+static enum mtip_status take_scratch(const struct nufft_plan *plan, int64_t n)
 {
+    struct nufft_cpu_state *state = plan->state;
+    const int64_t needed = scratch_bytes(state, n);
+    const int64_t grid = plan->batch * plan->grid_vector * state->components;
+    const int64_t part = grid * (int64_t)state->real_size / state->n_threads / 64 * 64;
+    if (!plan->prepared && needed <= part) {
+        state->scratch = plan->grid;
+        state->scratch_stride = part;
+        return MTIP_OK;
+    }
+    const enum mtip_status status =
+        MEMORY_ALLOC_UNTOUCHED(&state->own_scratch, state->n_threads * needed, "nufft sort");
+    state->scratch = state->own_scratch;
+    state->scratch_stride = needed;
+    return status;
+}
+
+/* Room for n points; kept when there is enough, and given back when much smaller sets follow. */
+static enum mtip_status reserve_points(const struct nufft_plan *plan, int64_t n)
+{
+    struct nufft_cpu_state *state = plan->state;
     enum mtip_status status = MTIP_OK;
     if (n <= state->capacity && (n > state->capacity / 4 || state->capacity < 100000)) {
         return MTIP_OK;
     }
     free_points(state);
-    MTIP_TRY(MEMORY_ALLOC(&state->order, n, "nufft point order"));
-    MTIP_TRY(MEMORY_ALLOC(&state->scratch, scratch_length(state, n), "nufft sort"));
+    MTIP_TRY(MEMORY_ALLOC_UNTOUCHED(&state->order, n, "nufft point order"));
+    for (int a = 0; plan->options.copy_points && a < plan->dimension; a++) {
+        MTIP_TRY(
+            memory_alloc_untouched(&state->sorted[a], n, state->real_size, "nufft sorted points"));
+    }
     state->capacity = n;
 cleanup:
     if (status != MTIP_OK) {
@@ -116,27 +142,35 @@ cleanup:
     return status;
 }
 
-size_t nufft_cpu_points_memory(const struct nufft_cpu_state *state, int64_t n)
+size_t nufft_cpu_points_memory(const struct nufft_plan *plan, const struct nufft_cpu_state *state,
+                               int64_t n)
 {
-    const size_t points = (size_t)(n + scratch_length(state, n));
+    const size_t copies =
+        plan->options.copy_points ? (size_t)(plan->dimension * n) * state->real_size : 0;
     const size_t counters = (size_t)(state->n_tiles + state->tile_cells + 2);
-    return (points + (size_t)state->n_threads * counters) * sizeof(uint32_t) +
+    return ((size_t)n + (size_t)state->n_threads * counters) * sizeof(uint32_t) +
+           (size_t)(state->n_threads * scratch_bytes(state, n)) + copies +
            (size_t)state->n_tiles * 64 + (size_t)(n / 1024 + 1) * sizeof(struct nufft_cpu_task);
+}
+
+static void *thread_scratch(const struct nufft_cpu_state *state, int thread)
+{
+    return state->scratch + thread * state->scratch_stride;
 }
 
 /* One thread's share: tiles of points begin .. end-1, kept for the second pass and counted. Returns 1 when a coordinate is
  * beyond the limit of its axis. */
-static int count_share(const struct nufft_plan *plan, int64_t begin, int64_t end, uint32_t *counter)
+static int count_share(const struct nufft_plan *plan, uint16_t *tile, int64_t begin, int64_t end,
+                       uint32_t *counter)
 {
     const struct nufft_cpu_state *state = plan->state;
-    uint16_t *tile = (uint16_t *)(void *)state->scratch;
-    for (int64_t i = begin; i < end; i += NUFFT_CPU_POINT_BLOCK) {
+    for (int64_t i = begin; i < end; i += NUFFT_CPU_POINT_BLOCK, tile += NUFFT_CPU_POINT_BLOCK) {
         const int n = end - i < NUFFT_CPU_POINT_BLOCK ? (int)(end - i) : NUFFT_CPU_POINT_BLOCK;
-        if (state->kernels->locate(tile + i, state->x, i, n, plan->dimension, state->folding)) {
+        if (state->kernels->locate(tile, state->x, i, n, plan->dimension, state->folding)) {
             return 1;
         }
         for (int p = 0; p < n; p++) {
-            counter[tile[i + p]]++;
+            counter[tile[p]]++;
         }
     }
     return 0;
@@ -152,8 +186,8 @@ static int sort_by_tile(const struct nufft_plan *plan, int64_t n)
     memset(state->histogram, 0, (size_t)(shares * tiles) * sizeof(uint32_t));
 #pragma omp parallel for num_threads(shares) schedule(static, 1) reduction(| : beyond)
     for (int b = 0; b < shares; b++) {
-        beyond |=
-            count_share(plan, n * b / shares, n * (b + 1) / shares, state->histogram + b * tiles);
+        beyond |= count_share(plan, thread_scratch(state, b), n * b / shares, n * (b + 1) / shares,
+                              state->histogram + b * tiles);
     }
     if (beyond) {
         return 1;
@@ -171,10 +205,10 @@ static int sort_by_tile(const struct nufft_plan *plan, int64_t n)
     state->tile_begin[tiles] = total;
 #pragma omp parallel for num_threads(shares) schedule(static, 1)
     for (int b = 0; b < shares; b++) {
-        const uint16_t *tile = (const uint16_t *)(const void *)state->scratch;
+        const uint16_t *tile = thread_scratch(state, b);
         uint32_t *next = state->histogram + b * tiles;
         for (int64_t i = n * b / shares; i < n * (b + 1) / shares; i++) {
-            state->order[next[tile[i]]++] = (uint32_t)i;
+            state->order[next[*tile++]++] = (uint32_t)i;
         }
     }
     return 0;
@@ -189,7 +223,7 @@ static void sort_run(const struct nufft_plan *plan, int64_t tile, int64_t begin,
     const int64_t n = end - begin;
     const int thread = omp_get_thread_num();
     uint32_t *count = state->histogram + thread * (cells + 1);
-    uint32_t *index = state->scratch + 2 * thread * length;
+    uint32_t *index = thread_scratch(state, thread);
     uint32_t *key = index + length;
     uint32_t *order = state->order + begin;
     int32_t start[3];
@@ -238,6 +272,25 @@ static void sort_by_cell(const struct nufft_plan *plan, int64_t n)
     }
 }
 
+/* Copies of the coordinates in their order; they take the place of the user's. */
+static void copy_points(const struct nufft_plan *plan, int64_t n)
+{
+    struct nufft_cpu_state *state = plan->state;
+    for (int a = 0; a < plan->dimension; a++) {
+        const void *from = state->x[a];
+        void *to = state->sorted[a];
+#pragma omp parallel for num_threads(state->n_threads) schedule(static)
+        for (int64_t i = 0; i < n; i++) {
+            if (plan->precision == NUFFT_FLOAT) {
+                ((float *)to)[i] = ((const float *)from)[state->order[i]];
+            } else {
+                ((double *)to)[i] = ((const double *)from)[state->order[i]];
+            }
+        }
+        state->x[a] = to;
+    }
+}
+
 /* Index of the first point that is NaN or infinite, n if none. Slow: only where one is suspected. */
 static int64_t first_bad(const struct nufft_plan *plan, int64_t n)
 {
@@ -268,7 +321,8 @@ enum mtip_status nufft_cpu_set_points(struct nufft_plan *plan, int64_t n, const 
                   "nufft: %" PRId64 " points exceed the %" PRIu32 " of one plan; use several plans",
                   n, UINT32_MAX);
     }
-    MTIP_TRY(reserve_points(state, n));
+    MTIP_TRY(reserve_points(plan, n));
+    MTIP_TRY(take_scratch(plan, n));
     make_folding(plan, 0);
     if (sort_by_tile(plan, n)) {
         make_folding(plan, 1);
@@ -279,8 +333,12 @@ enum mtip_status nufft_cpu_set_points(struct nufft_plan *plan, int64_t n, const 
         }
     }
     sort_by_cell(plan, n);
+    if (plan->options.copy_points) {
+        copy_points(plan, n);
+    }
     MTIP_TRY(nufft_cpu_make_tasks(state));
 cleanup:
+    memory_free(&state->own_scratch);
     if (status != MTIP_OK) {
         state->n_tasks = 0;
     }

@@ -74,6 +74,7 @@ static struct nufft_cpu_job make_job(const struct nufft_plan *plan, int64_t coun
 {
     const struct nufft_cpu_state *state = plan->state;
     struct nufft_cpu_job job = {.order = state->order,
+                                .sorted = state->sorted[0] != NULL,
                                 .folding = state->folding,
                                 .tile_row = state->tile_row,
                                 .tile_plane = state->tile_plane,

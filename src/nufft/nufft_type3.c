@@ -29,7 +29,7 @@ struct nufft_type3 {
     double target_extent[3];  /* S */
     double gamma[3];
     double sigma[3];
-    /* Kept where the backend borrows points: */
+    /* Kept where set-points borrows: */
     void *points[3];  /* owned, backend memory [n_points]: x'/gamma */
     void *targets[3]; /* owned, backend memory [n_targets]: h gamma t' */
     void *before;     /* owned, backend memory [n_points] complex: exp(i s D x_j) */
@@ -49,6 +49,12 @@ enum mtip_status nufft_type3_create(struct nufft_plan *plan)
                           plan->ops->name);
     }
     return MEMORY_ALLOC(&plan->type3, 1, "nufft type 3");
+}
+
+/* Whether coordinates must outlive set-points. */
+static int borrows(const struct nufft_plan *plan)
+{
+    return plan->ops->borrows_points && !plan->options.copy_points;
 }
 
 static void free_axes(const struct nufft_plan *plan, void **axes)
@@ -214,7 +220,7 @@ static enum mtip_status make_inner(struct nufft_plan *plan, int64_t n_targets, c
     }
     MTIP_TRY(nufft_plan_set_points(own->inner, n_targets, own->targets[0], own->targets[1],
                                    own->targets[2], 0, NULL, NULL, NULL));
-    if (!plan->ops->borrows_points) {
+    if (!borrows(plan)) {
         free_axes(plan, own->targets);
     }
 cleanup:
@@ -238,7 +244,7 @@ static enum mtip_status make_spreader(struct nufft_plan *plan, int64_t n, const 
                                            1.0 / own->gamma[a]));
     }
     MTIP_TRY(plan->ops->set_points(plan, n, own->points[0], own->points[1], own->points[2]));
-    if (!plan->ops->borrows_points) {
+    if (!borrows(plan)) {
         free_axes(plan, own->points);
     }
 cleanup:

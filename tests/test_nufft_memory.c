@@ -1,0 +1,252 @@
+/* test_nufft_memory.c - NUFFT on CPUs: copies of the points, what a plan takes against what it promised, and who touches the
+ * fine grid first.
+ */
+#define _GNU_SOURCE
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "support.h"
+
+#include "nufft_support.h"
+
+#define HUGE_PAGE ((int64_t)2 << 20)
+#ifdef __SANITIZE_ADDRESS__
+#define KEEPS_FREED_MEMORY 1 /* pages tell nothing of what a plan holds */
+#else
+#define KEEPS_FREED_MEMORY 0
+#endif
+
+/* A case's plan runs on the points as `x`, `s` hold them; the result in the case's precision is the caller's (free). */
+struct run {
+    const struct nufft_case *c;
+    const struct nufft_data *data;
+    size_t real_size;
+    void *strengths; /* owned, and so on */
+    void *modes;
+    void *x[3];
+    void *s[3];
+};
+
+static void start(struct run *r, const struct nufft_case *c, const struct nufft_data *data)
+{
+    *r = (struct run){.c = c, .data = data};
+    r->real_size = c->precision == NUFFT_FLOAT ? sizeof(float) : sizeof(double);
+    r->strengths = nufft_to_precision(data->strengths, data->values, c->precision);
+    r->modes = nufft_to_precision(data->modes, data->mode_values, c->precision);
+    for (int a = 0; a < c->dimension; a++) {
+        r->x[a] = nufft_to_precision(data->x[a], c->n_points, c->precision);
+        r->s[a] = c->type == 3 ? nufft_to_precision(data->s[a], c->n_targets, c->precision) : NULL;
+    }
+}
+
+/* Gives the coordinates away: NaN first, for whoever still reads them. */
+static void forget_points(struct run *r)
+{
+    for (int a = 0; a < r->c->dimension; a++) {
+        memset(r->x[a], 0xff, r->real_size * (size_t)r->c->n_points);
+        free(r->x[a]);
+        r->x[a] = NULL;
+        free(r->s[a]);
+        r->s[a] = NULL;
+    }
+}
+
+static void finish(struct run *r)
+{
+    for (int a = 0; a < 3; a++) {
+        free(r->x[a]);
+        free(r->s[a]);
+    }
+    free(r->strengths);
+    free(r->modes);
+}
+
+static void set_points(struct nufft_plan *plan, const struct run *r)
+{
+    assert_ok(nufft_plan_set_points(plan, r->c->n_points, r->x[0], r->x[1], r->x[2],
+                                    r->c->type == 3 ? r->c->n_targets : 0, r->s[0], r->s[1],
+                                    r->s[2]));
+}
+
+/* Executes with the points borrowed, then with copies, of which the originals are gone: the same bits. */
+static void copies_take_the_place_of_the_points(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3 * 3 * 2 * 2; i++) {
+        struct nufft_case c = {.n_points = 3000, .n_targets = 700, .n_threads = 2};
+        c.type = 1 + i % 3;
+        c.dimension = 1 + i / 3 % 3;
+        c.precision = i / 9 % 2 ? NUFFT_DOUBLE : NUFFT_FLOAT;
+        c.real_data = c.type < 3 && i / 18;
+        c.tolerance = c.precision == NUFFT_DOUBLE ? 1e-9 : 1e-4;
+        c.n_vectors = i % 2 ? 3 : 1;
+        memcpy(c.n_modes, ((int64_t[3]){40, 35, 30}), sizeof c.n_modes);
+        struct nufft_data data;
+        nufft_data_make(&data, &c);
+        struct run borrowed;
+        struct run copied;
+        struct nufft_plan *plan = NULL;
+        start(&borrowed, &c, &data);
+        assert_ok(nufft_case_plan(&plan, &c));
+        set_points(plan, &borrowed);
+        assert_ok(nufft_plan_execute(plan, borrowed.strengths, borrowed.modes));
+        nufft_plan_destroy(&plan);
+        c.copy_points = 1;
+        start(&copied, &c, &data);
+        assert_ok(nufft_case_plan(&plan, &c));
+        set_points(plan, &copied);
+        forget_points(&copied);
+        assert_ok(nufft_plan_execute(plan, copied.strengths, copied.modes));
+        assert_ok(nufft_plan_execute(plan, copied.strengths, copied.modes)); /* and once more */
+        nufft_plan_destroy(&plan);
+        const size_t n = c.type == 2 ? (size_t)data.values : (size_t)data.mode_values;
+        assert_memory_equal(c.type == 2 ? copied.strengths : copied.modes,
+                            c.type == 2 ? borrowed.strengths : borrowed.modes,
+                            n * copied.real_size);
+        finish(&borrowed);
+        finish(&copied);
+        nufft_data_free(&data);
+    }
+}
+
+/* Growing and shrinking sets on one plan, also while its grid holds prepared modes. */
+static void copies_follow_new_points(void **state)
+{
+    (void)state;
+    struct nufft_case c = {.type = 2,
+                           .dimension = 3,
+                           .n_modes = {20, 18, 16},
+                           .precision = NUFFT_DOUBLE,
+                           .tolerance = 1e-8,
+                           .n_points = 200000,
+                           .real_data = 1,
+                           .copy_points = 1};
+    static const int64_t counts[] = {500, 200000, 0, 3, 150000, 1000};
+    struct nufft_data data;
+    nufft_data_make(&data, &c);
+    struct nufft_plan *plan = NULL;
+    double *got = calloc((size_t)data.values, sizeof *got);
+    double *exact = calloc((size_t)data.values, sizeof *exact);
+    assert_ok(nufft_case_plan(&plan, &c));
+    assert_ok(nufft_plan_prepare(plan, data.modes));
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        assert_ok(nufft_plan_set_points(plan, counts[i], data.x[0], data.x[1], data.x[2], 0, NULL,
+                                        NULL, NULL));
+        assert_ok(nufft_plan_interpolate(plan, got));
+        c.n_points = counts[i] < 300 ? counts[i] : 300; /* of the direct sums */
+        nufft_direct(exact, &c, &data);
+        assert_true(nufft_relative_error(got, exact, c.n_points) <= 3e-8);
+    }
+    nufft_plan_destroy(&plan);
+    free(got);
+    free(exact);
+    nufft_data_free(&data);
+}
+
+/* What a plan holds after its use is at most what nufft_plan_memory says, and not a small part of it. */
+static void plans_keep_their_promise(void **state)
+{
+    (void)state;
+    if (KEEPS_FREED_MEMORY) {
+        skip();
+    }
+    for (int i = 0; i < 2 * 2 * 2; i++) {
+        struct nufft_case c = {.dimension = 3,
+                               .n_modes = {96, 96, 96},
+                               .tolerance = 1e-5,
+                               .n_points = 1000000,
+                               .n_threads = 2};
+        c.type = 1 + i % 2;
+        c.precision = i / 2 % 2 ? NUFFT_DOUBLE : NUFFT_FLOAT;
+        c.copy_points = i / 4;
+        struct nufft_data data;
+        nufft_data_make(&data, &c);
+        struct run r;
+        start(&r, &c, &data);
+        struct nufft_options options = nufft_options_default();
+        options.n_threads = c.n_threads;
+        options.copy_points = c.copy_points;
+        size_t promised = 0;
+        assert_ok(nufft_plan_memory(&promised, NULL, c.type, 3, c.n_modes, 1, c.tolerance,
+                                    c.precision, &options, c.n_points));
+        const int64_t before = support_resident_bytes();
+        struct nufft_plan *plan = NULL;
+        assert_ok(nufft_case_plan(&plan, &c));
+        set_points(plan, &r);
+        assert_ok(nufft_plan_execute(plan, r.strengths, r.modes));
+        const int64_t taken = support_resident_bytes() - before;
+        nufft_plan_destroy(&plan);
+        assert_in_range(taken, promised / 3, promised);
+        finish(&r);
+        nufft_data_free(&data);
+    }
+}
+
+/* Page faults of the second thread of OpenMP's team. */
+static long faults_of_second_thread(void)
+{
+    long faults = 0;
+#pragma omp parallel num_threads(2)
+    {
+        struct rusage usage;
+        if (omp_get_thread_num() == 1 && getrusage(RUSAGE_THREAD, &usage) == 0) {
+            faults = usage.ru_minflt;
+        }
+    }
+    return faults;
+}
+
+/* A plan's grid is not touched where it is made; of two threads that execute each touches its half first, by at least as many
+ * faults as that has huge pages. */
+static void each_thread_touches_its_part_first(void **state)
+{
+    (void)state;
+    int team = 1;
+#pragma omp parallel num_threads(2)
+#pragma omp single
+    team = omp_get_num_threads();
+    if (team < 2 || KEEPS_FREED_MEMORY) {
+        skip();
+    }
+    for (int type = 1; type <= 2; type++) {
+        struct nufft_case c = {.type = type,
+                               .dimension = 3,
+                               .n_modes = {100, 100, 100},
+                               .precision = NUFFT_DOUBLE,
+                               .tolerance = 1e-9,
+                               .n_points = 1000,
+                               .n_threads = 2,
+                               .upsampling = 2.0};
+        const int64_t grid = (int64_t)16 * 200 * 200 * 200;
+        struct nufft_data data;
+        nufft_data_make(&data, &c);
+        struct run r;
+        start(&r, &c, &data);
+        struct nufft_plan *plan = NULL;
+        const int64_t before = support_resident_bytes();
+        assert_ok(nufft_case_plan(&plan, &c));
+        set_points(plan, &r);
+        assert_true(support_resident_bytes() - before < grid / 4);
+        const long faults = faults_of_second_thread();
+        assert_ok(nufft_plan_execute(plan, r.strengths, r.modes));
+        assert_true(faults_of_second_thread() - faults >= grid / 2 / HUGE_PAGE - 1);
+        assert_true(support_resident_bytes() - before > grid / 4 * 3);
+        nufft_plan_destroy(&plan);
+        finish(&r);
+        nufft_data_free(&data);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copies_take_the_place_of_the_points),
+        cmocka_unit_test(copies_follow_new_points),
+        cmocka_unit_test(plans_keep_their_promise),
+        cmocka_unit_test(each_thread_touches_its_part_first),
+    };
+    return cmocka_run_group_tests_name("nufft/memory", tests, NULL, NULL);
+}
