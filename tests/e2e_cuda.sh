@@ -3,7 +3,7 @@
 # what happens without a device, with little memory and when calls fail.
 #
 # MTIP names a program built on the host-CUDA layer (make hostcuda-program); 200 frames of 24 x 24 pixels.
-# MTIP_TEST_SHORT=1, for make check: 3 ranks only, and two of the failing calls.
+# MTIP_TEST_SHORT=1, for make check: two of the failing calls only.
 set -u
 . tests/lib_e2e.sh
 . scripts/python.sh
@@ -36,15 +36,12 @@ on_devices() { # DEVICES MEMORY RANKS FOLDER OPTIONS...
 }
 LIMIT=${LIMIT:-100}
 check "CPU, 1 rank" reconstruct 1 cpu cpu
-folders=cuda3
-if [ -z "${MTIP_TEST_SHORT:-}" ]; then
-    folders="cuda1 cuda2 cuda3"
-    check "CUDA, 1 rank, 1 device" on_devices 1 8G 1 cuda1
-    HC_ORDER=random # of threads and blocks, which must not matter either
-    export HC_ORDER
-    check "CUDA, 2 ranks, 4 devices" on_devices 4 8G 2 cuda2
-    HC_ORDER=reverse
-fi
+folders="cuda1 cuda2 cuda3"
+check "CUDA, 1 rank, 1 device" on_devices 1 8G 1 cuda1
+HC_ORDER=random # of threads and blocks, which must not matter either
+export HC_ORDER
+check "CUDA, 2 ranks, 4 devices" on_devices 4 8G 2 cuda2
+HC_ORDER=reverse
 check "CUDA, 3 ranks, 2 devices" on_devices 2 8G 3 cuda3
 unset HC_ORDER
 
@@ -66,9 +63,8 @@ different = [(o.filename, n) for o in others for n in names if o[n][()].tobytes(
 print(different)
 sys.exit(len(others) == 0 or len(different) > 0)
 END
-    [ -n "${MTIP_TEST_SHORT:-}" ] ||
-        check "the same bits on 1, 2 and 3 ranks" "$python" "$work/bits.py" "$work/cuda1/result.h5" \
-            "$work/cuda2/result.h5" "$work/cuda3/result.h5"
+    check "the same bits on 1, 2 and 3 ranks" "$python" "$work/bits.py" "$work/cuda1/result.h5" \
+        "$work/cuda2/result.h5" "$work/cuda3/result.h5"
 else
     echo "skip - orientations: no Python with numpy, h5py and matplotlib"
 fi
@@ -83,7 +79,7 @@ no_driver() {
     HC_NODRIVER=1 fails "$1" 1 "no CUDA device" "$mtip" reconstruct --set input.file="$frames" \
         --set run.output="$work/none" --set run.backend=cuda
 }
-[ -n "${MTIP_TEST_SHORT:-}" ] || check "cuda without a driver: one message, 1 rank" no_driver 1
+check "cuda without a driver: one message, 1 rank" no_driver 1
 check "cuda without a driver: one message, 3 ranks" no_driver 3
 without_driver() {
     HC_NODRIVER=1 reconstruct 1 auto auto --set run.generations=1 --set phasing.starts=1
@@ -97,16 +93,14 @@ too_little() {
         --set run.output="$work/little" --set run.backend=cuda --set particle.diameter=80 --set resolution.limit=16
 }
 check "too little device memory: one message that says how much" too_little
-if [ -z "${MTIP_TEST_SHORT:-}" ]; then
-    check "little device memory" on_devices 1 112M 1 small
-    smaller_batches() { # less is planned than with more memory, and the result is the same
-        grep -h "^memory" "$work/cuda1/log.txt" "$work/small/log.txt"
-        at_most "$(awk '$1 == "memory" { print $2 }' "$work/small/log.txt")" 112 &&
-            at_least "$(awk '$1 == "memory" { print $2 }' "$work/cuda1/log.txt")" 113
-    }
-    check "smaller batches" smaller_batches
-    check "density of the CPU: small" same_density "$work/small/density.mrc" "$work/cpu/density.mrc"
-fi
+check "little device memory" on_devices 1 112M 1 small
+smaller_batches() { # less is planned than with more memory, and the result is the same
+    grep -h "^memory" "$work/cuda1/log.txt" "$work/small/log.txt"
+    at_most "$(awk '$1 == "memory" { print $2 }' "$work/small/log.txt")" 112 &&
+        at_least "$(awk '$1 == "memory" { print $2 }' "$work/cuda1/log.txt")" 113
+}
+check "smaller batches" smaller_batches
+check "density of the CPU: small" same_density "$work/small/density.mrc" "$work/cpu/density.mrc"
 
 # ---- failing calls -----------------------------------------------------------------------------
 fails_at() { # RANKS VARIABLE N
