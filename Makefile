@@ -363,8 +363,7 @@ $(BUILD)/tests/mpi_%: $(BUILD)/tests/mpi_%.o $(TEST_SUPPORT) $(ARCHIVES)
 .PHONY: tests
 tests: $(UNIT_TESTS) $(MPI_TESTS)
 
-# Suites of `make check`, in this order. All modes of the host-CUDA layer (check-cuda) are checked apart: they take longer
-# than all of this.
+# Suites of `make check`, in this order. check-cuda goes further than check-hostcuda and takes longer than all of this.
 SUITES = format headers scripts report unit mpi e2e hostcuda san
 RUN_TESTS := tests/run_tests.sh
 HEADER_FLAGS = $(INCLUDES) $(if $(NVCC),-I$(dir $(NVCC))../include)
