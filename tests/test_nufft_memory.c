@@ -1,5 +1,5 @@
-/* test_nufft_memory.c - NUFFT on CPUs: copies of the points, what a plan takes against what it promised, and who touches the
- * fine grid first.
+/* test_nufft_memory.c - NUFFT on CPUs: copies of the points, what an execute leaves behind, what a plan takes against what it
+ * promised, and who touches the fine grid first.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -110,6 +110,68 @@ static void copies_take_the_place_of_the_points(void **state)
         finish(&copied);
         nufft_data_free(&data);
     }
+}
+
+/* A result on points of the last tile along x, by a plan that before had NaN on all tiles, and by a new one. */
+static void check_bad_data(void)
+{
+    for (int i = 0; i < 2 * 3 * 2 * 2 * 3; i++) {
+        static const double tolerances[2][3] = {{1e-1, 1e-3, 1e-5}, {1e-2, 1e-6, 1e-11}};
+        struct nufft_case c = {.n_points = 2000, .n_threads = 1, .n_modes = {277, 21, 19}};
+        c.type = 1 + i % 2;
+        c.dimension = 1 + i / 2 % 3;
+        c.precision = i / 6 % 2 ? NUFFT_DOUBLE : NUFFT_FLOAT;
+        c.real_data = i / 12 % 2;
+        c.tolerance = tolerances[i / 6 % 2][i / 24];
+        struct nufft_data data;
+        struct run bad;
+        struct run good[2];
+        nufft_data_make(&data, &c);
+        start(&bad, &c, &data);
+        for (int64_t j = 0; j < c.n_points; j++) {
+            data.x[0][j] = -0.02 * (double)(j + 1) / (double)c.n_points;
+        }
+        for (int g = 0; g < 2; g++) {
+            struct nufft_plan *plan = NULL;
+            start(&good[g], &c, &data);
+            assert_ok(nufft_case_plan(&plan, &c));
+            if (g == 1) {
+                memset(bad.strengths, 0xff, bad.real_size * (size_t)data.values); /* NaN */
+                memset(bad.modes, 0xff, bad.real_size * (size_t)data.mode_values);
+                set_points(plan, &bad);
+                assert_ok(nufft_plan_execute(plan, bad.strengths, bad.modes));
+            }
+            set_points(plan, &good[g]);
+            assert_ok(nufft_plan_execute(plan, good[g].strengths, good[g].modes));
+            nufft_plan_destroy(&plan);
+        }
+        const size_t n = c.type == 2 ? (size_t)data.values : (size_t)data.mode_values;
+        assert_memory_equal(c.type == 2 ? good[1].strengths : good[1].modes,
+                            c.type == 2 ? good[0].strengths : good[0].modes, n * bad.real_size);
+        finish(&bad);
+        finish(&good[0]);
+        finish(&good[1]);
+        nufft_data_free(&data);
+    }
+}
+
+/* Data that are not finite leave nothing behind in a plan: good data after them give the bits of a new plan. With the
+ * kernels of every instruction set here, because it depends on their vectors what they read beyond the taps. */
+static void bad_data_leave_no_trace(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"portable", "avx2", "avx512"};
+    const struct nufft_case c = {.type = 1, .dimension = 1, .n_modes = {8, 1, 1}, .tolerance = 0.1};
+    for (int i = 0; i < 3; i++) {
+        struct nufft_plan *plan = NULL;
+        assert_int_equal(setenv("MTIP_NUFFT_ISA", names[i], 1), 0);
+        const enum mtip_status status = nufft_case_plan(&plan, &c);
+        nufft_plan_destroy(&plan);
+        if (status == MTIP_OK) {
+            check_bad_data();
+        }
+    }
+    assert_int_equal(unsetenv("MTIP_NUFFT_ISA"), 0);
 }
 
 /* Growing and shrinking sets on one plan, also while its grid holds prepared modes. */
@@ -244,6 +306,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_take_the_place_of_the_points),
+        cmocka_unit_test(bad_data_leave_no_trace),
         cmocka_unit_test(copies_follow_new_points),
         cmocka_unit_test(plans_keep_their_promise),
         cmocka_unit_test(each_thread_touches_its_part_first),

@@ -135,8 +135,9 @@ struct nufft_cpu_state {
     int64_t tile_size[3];
     int64_t tile_count[3];
     int64_t n_tiles;
-    int64_t tile_cells; /* largest number of cells in a tile */
-    int64_t tile_row;   /* padded copy, in values */
+    int64_t tile_cells;  /* largest number of cells in a tile */
+    int64_t tile_row;    /* padded copy, in values */
+    int64_t tile_beyond; /* values that vectors of a row take beyond its last tap */
     int64_t tile_plane;
     int64_t tile_vector;
     void *tile; /* owned [n_threads][batch][tile_vector] */

@@ -56,16 +56,21 @@ static void move_tile(const struct nufft_plan *plan, enum direction direction, c
 {
     const struct nufft_cpu_state *state = plan->state;
     const size_t cell = state->real_size * (size_t)state->components;
+    const size_t beyond = state->real_size * (size_t)state->tile_beyond;
     char *grid = (char *)plan->grid + (size_t)(vector * plan->grid_vector) * cell;
     for (int64_t z = 0; z < box->size[2]; z++) {
         const int64_t gz = (box->start[2] + z) % plan->axis[2].nf;
         for (int64_t y = 0; y < box->size[1]; y++) {
             const int64_t gy = (box->start[1] + y) % plan->axis[1].nf;
             const int64_t row = (gz * plan->axis[1].nf + gy) * plan->grid_row;
-            move_row(state, direction, grid + (size_t)row * cell,
-                     tile +
-                         (size_t)(z * state->tile_plane + y * state->tile_row) * state->real_size,
-                     box->start[0], box->size[0], plan->axis[0].nf);
+            char *to =
+                tile + (size_t)(z * state->tile_plane + y * state->tile_row) * state->real_size;
+            move_row(state, direction, grid + (size_t)row * cell, to, box->start[0], box->size[0],
+                     plan->axis[0].nf);
+            if (direction ==
+                GRID_TO_TILE) { /* what is there may not be finite, and times a tap of zero it must be zero */
+                memset(to + (size_t)box->size[0] * cell, 0, beyond);
+            }
         }
     }
 }

@@ -75,6 +75,7 @@ void nufft_cpu_tiles_design(const struct nufft_plan *plan, struct nufft_cpu_stat
     const int64_t across =
         nufft_cpu_x_vectors(plan->axis[0].width, state->components, state->kernels->lanes) *
         state->kernels->lanes;
+    state->tile_beyond = across - plan->axis[0].width * state->components;
     const int64_t row = state->tile_size[0] * state->components + across;
     const int64_t rows = state->tile_size[1] + plan->axis[1].width;
     const int64_t planes = state->tile_size[2] + plan->axis[2].width;
