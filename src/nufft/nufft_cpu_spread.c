@@ -67,8 +67,8 @@ static void move_tile(const struct nufft_plan *plan, enum direction direction, c
                 tile + (size_t)(z * state->tile_plane + y * state->tile_row) * state->real_size;
             move_row(state, direction, grid + (size_t)row * cell, to, box->start[0], box->size[0],
                      plan->axis[0].nf);
-            if (direction ==
-                GRID_TO_TILE) { /* what is there may not be finite, and times a tap of zero it must be zero */
+            /* What vectors read there is multiplied by taps of zero, which must give zero: it must be finite. */
+            if (direction == GRID_TO_TILE && beyond > 0) {
                 memset(to + (size_t)box->size[0] * cell, 0, beyond);
             }
         }
