@@ -195,7 +195,7 @@ HC_CXXFLAGS_address := -O1 -g1 $(HC_ADDRESS) -fsanitize-sections=.hcshared.*
 # Where instances are most, the checks at -O1 take three times as long to compile.
 $(BUILD)/hostcuda/address/src/nufft/nufft_kernels_column_%.cu.o: HC_CXXFLAGS_address += -O0
 HC_CXXFLAGS_thread := -O1 -g1 -fsanitize=thread
-HC_CXXFLAGS_coverage := -O1 -g --coverage
+HC_CXXFLAGS_coverage := -O1 -g1 --coverage
 HC_CUFLAGS = -std=c++17 $(HC_CXXFLAGS_$(HC_MODE)) -ffp-contract=off -fPIC $(HC_WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) $(HC_DEFINES) \
     $(HC_INCLUDES) -include tests/hostcuda/hostcuda.h
 HC_LDLIBS = $(HC_LAYER) $(LIBS_HOST) -lstdc++ -ldl -lpthread
@@ -302,8 +302,9 @@ hc-mode-plain: $(HC_TESTS) $(HC)/selftest.sh $(HC)/mtip $(HC)/bench_gpu
 	@$(HC_E2E) $(HC)/selftest.sh
 	@$(HC_CONVERGE)
 	@BENCH="$(HC)/bench_gpu" sh $(RUN_TESTS) -t 300 tests/hostcuda/bench.sh
-hc-mode-coverage: cuda-coverage-run $(HC)/selftest.sh $(HC)/mtip
-	@MTIP_TEST_SHORT=1 $(HC_E2E) $(HC)/selftest.sh
+hc-mode-coverage: $(HC)/selftest.sh $(HC)/mtip
+	@+MTIP_E2E_SHORT=1 MTIP="$(abspath $(HC)/mtip)" $(MAKE) --no-print-directory HC_MODE=coverage \
+	    HC_BESIDE="tests/e2e_cuda.sh $(HC)/selftest.sh" cuda-coverage-run
 hc-mode-address: $(HC_TESTS) $(HC)/selftest.sh
 	@HC_STREAMS=lazy HC_ORDER=reverse $(HC_RUN) -l address $(HC)/selftest.sh $(HC_TESTS)
 HC_LACKING := $(if $(filter thread,$(HC_MODE)),$(shell \
@@ -316,13 +317,13 @@ hc-mode-thread: $(HC_TESTS) $(HC)/selftest.sh
 	@HC_STREAMS=random HC_ORDER=random OMP_NUM_THREADS=1 $(HC_RUN) -l thread $(HC)/selftest.sh $(HC_TESTS)
 endif
 
-# Line coverage of the .cu files by tests/cuda_*.c: every line must run.
+# Line coverage of the .cu files by tests/cuda_*.c: every line must run. HC_BESIDE: programs that run beside them, uncounted.
 .PHONY: cuda-coverage cuda-coverage-run
 cuda-coverage:
 	@+$(MAKE) --no-print-directory HC_MODE=coverage cuda-coverage-run
 cuda-coverage-run: $(HC_TESTS)
 	@find $(HC) -name '*.gcda' -delete
-	@$(HC_RUN) -l plain $(HC_TESTS)
+	@$(HC_RUN) -l plain $(HC_BESIDE) $(HC_TESTS)
 	@python3 tests/hostcuda/coverage.py --min 100 $(HC) $(wildcard src/*/*.cu)
 
 # Static gates: what nvcc and ptxas say, and that programs linked with the real libraries start without a driver: one of a
@@ -370,7 +371,7 @@ HEADER_FLAGS = $(INCLUDES) $(if $(NVCC),-I$(dir $(NVCC))../include)
 
 .PHONY: check check-unit check-mpi check-san check-headers check-format check-scripts check-report check-e2e
 check:
-	@+SAN_LEAVE_OUT="nufft compare" sh tests/check.sh $(MAKE) $(SUITES)
+	@+SAN_LEAVE_OUT="nufft nufft_finufft compare" sh tests/check.sh $(MAKE) $(SUITES)
 
 check-unit: $(UNIT_TESTS)
 	@sh $(RUN_TESTS) -j 2 $(UNIT_TESTS)
@@ -378,7 +379,7 @@ check-unit: $(UNIT_TESTS)
 check-mpi: $(MPI_TESTS)
 	@sh $(RUN_TESTS) -n "1 2 3" $(MPI_TESTS)
 
-# The two tests that take longest are left out by `make check`, for the sake of its time. Leaks are looked for where there
+# Three tests that take long are left out by `make check`, for the sake of its time. Leaks are looked for where there
 # is no MPI start-up: what the MPI library keeps lies in modules that are unloaded at the end and cannot be told apart
 # (tests/lsan.supp). Fresh memory is full of NaN, so that what is read without having been written shows.
 SAN_FILL = max_malloc_fill_size=1073741824:malloc_fill_byte=255

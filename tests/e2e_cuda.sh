@@ -3,10 +3,11 @@
 # what happens without a device, with little memory and when calls fail.
 #
 # MTIP names a program built on the host-CUDA layer (make hostcuda-program); 200 frames of 24 x 24 pixels.
-# MTIP_TEST_SHORT=1, for make check: two of the failing calls only.
+# MTIP_E2E_SHORT=1, for make check: two of the failing calls only.
 set -u
 . tests/lib_e2e.sh
 . scripts/python.sh
+export GCOV_PREFIX="$work/gcov" # lines of kernels are counted by tests/cuda_*.c alone
 
 frames=$work/frames.h5
 check "simulate" "$mtip" simulate --set simulate.output="$frames" --set simulate.frames=200 \
@@ -118,7 +119,7 @@ fails_at_all() { # "VARIABLE N"...
     done
 }
 fails_at_all "HC_FAIL_FFT 3" "HC_FAIL_LAUNCH 9"
-[ -n "${MTIP_TEST_SHORT:-}" ] ||
+[ -n "${MTIP_E2E_SHORT:-}" ] ||
     fails_at_all "HC_FAIL_CALL 30" "HC_FAIL_CALL 200" "HC_FAIL_CALL 1000" "HC_FAIL_ALLOC 12" "HC_FAIL_BLAS 2" \
         "HC_FAIL_SYNC 7" "HC_FAIL_PINNED 3" "HC_FAIL_COPY 20" "HC_FAIL_STREAM 1" "HC_FAIL_EVENT 1" "HC_FAIL_DEVICE 1"
 exit $status
