@@ -266,11 +266,12 @@ hostcuda-program: $(HC)/mtip
 hostcuda-bench: $(HC)/bench_gpu
 
 # check-hostcuda is the part of `make check`: every kernel and all host code on the layer, plain (eager streams) with the lines of
-# kernels counted, under AddressSanitizer and UBSan (lazy streams, reverse order) and under ThreadSanitizer (random streams and
-# order), a short end-to-end run, and the static gates. check-cuda runs the tests plain with every kind of stream and order too, ThreadSanitizer's
-# at full length, the long end-to-end run and a reconstruction to its end. One mode after another, each in a make of its own.
-# Under ThreadSanitizer tests stop at the first race, and OpenMP, whose barriers it does not know, has one thread.
-HC_RUN = TSAN_OPTIONS=halt_on_error=1:atexit_sleep_ms=0 ASAN_OPTIONS=detect_leaks=0 sh $(RUN_TESTS) -j 2 -t 300
+# kernels counted, under AddressSanitizer and UBSan (lazy streams, reverse order) and under ThreadSanitizer (random streams
+# and order), a short end-to-end run, and the static gates. check-cuda runs the tests plain with every kind of stream and
+# order too, those under sanitizers at full length, the long end-to-end run and a reconstruction to its end. One mode after
+# another, each in a make of its own. Under ThreadSanitizer tests stop at the first race, and OpenMP, whose barriers it does
+# not know, has one thread.
+HC_RUN = TSAN_OPTIONS=halt_on_error=1:atexit_sleep_ms=0 ASAN_OPTIONS=detect_leaks=0 sh $(RUN_TESTS) -j $(if $(HC_BESIDE),3,2) -t 300
 HC_EACH_ORDER = for streams in eager lazy random; do \
 	    HC_STREAMS=$$streams HC_ORDER=$$(echo $$streams | sed 's/eager/forward/;s/lazy/reverse/') \
 	        $(HC_RUN) -l $$streams $(HC_TESTS) || exit 1; \
@@ -285,8 +286,9 @@ check-hostcuda check-cuda:
 else
 check-hostcuda:
 	@+$(MAKE) --no-print-directory HC_MODE=coverage check-cuda-mode
-	@+$(MAKE) --no-print-directory HC_MODE=address check-cuda-mode
-	@+MTIP_TEST_SHORT=1 $(MAKE) --no-print-directory HC_MODE=thread check-cuda-mode
+	@+for mode in address thread; do \
+	    MTIP_TEST_SHORT=1 $(MAKE) --no-print-directory HC_MODE=$$mode check-cuda-mode || exit 1; \
+	done
 	@+$(MAKE) --no-print-directory check-cuda-gates
 check-cuda:
 	@+for mode in plain address thread; do \

@@ -144,6 +144,9 @@ static void test_tolerances(void **state)
                 (c.dimension < 3 && digits % 3 != 2)) { /* widths share kernels below 3-D */
                 continue;
             }
+            if (cuda_support_short() && (digits + i + i / 2 + i / 4) % 2) {
+                continue; /* half of them */
+            }
             memcpy(c.n_modes, sizes[c.dimension - 1][i % 3], sizeof c.n_modes);
             for (int wide = 0; wide <= (c.dimension == 3 && c.type == 1); wide++) {
                 c.upsampling = wide ? 1.75 : 0.0;

@@ -20,7 +20,7 @@ static inline int cuda_support_no_device(void)
     return 1;
 }
 
-/* 1 where fewer cases are to do: under ThreadSanitizer in `make check`, for the sake of its time. */
+/* 1 where fewer cases are to do: under sanitizers in `make check`, for the sake of its time. */
 static inline int cuda_support_short(void)
 {
     const char *text = getenv("MTIP_TEST_SHORT");
