@@ -135,6 +135,9 @@ static void test_same_bits(void **state)
 static void test_many_bins(void **state)
 {
     (void)state;
+    if (cuda_support_short()) {
+        return; /* the same kernels on large grids: without sanitizers is enough */
+    }
     static const int64_t sizes[2][3] = {{900000, 1, 1}, {55, 55, 55}};
     for (int i = 0; i < 2; i++) {
         struct nufft_case c = {.type = 1,

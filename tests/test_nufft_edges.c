@@ -209,7 +209,7 @@ static void test_repeated_points(void **state)
 }
 
 /* Points that are changed after they were set, against what nufft.h asks for: the values are anything, but nothing outside the
- * plan's arrays is touched (the sanitizers look), and new points set the plan right. */
+ * plan's arrays is touched (the sanitizers look), and with new points the plan gives the bits of a new one. */
 static void test_changed_points(void **state)
 {
     (void)state;
@@ -245,13 +245,12 @@ static void test_changed_points(void **state)
             nufft_plan_set_points(plan, c.n_points, x[0], x[1], x[2], 0, NULL, NULL, NULL),
             MTIP_OK);
         assert_int_equal(nufft_plan_execute(plan, strengths, modes), MTIP_OK);
-        const int64_t n = c.type == 1 ? data.mode_values : data.values;
-        double *exact = calloc((size_t)n, sizeof *exact);
-        nufft_direct(exact, &c, &data);
-        assert_true(nufft_relative_error(c.type == 1 ? modes : strengths, exact, n) <=
-                    nufft_allowed(&c));
         nufft_plan_destroy(&plan);
-        free(exact);
+        const int64_t n = c.type == 1 ? data.mode_values : data.values;
+        double *fresh = calloc((size_t)n, sizeof *fresh);
+        assert_int_equal(nufft_through_plan(fresh, &c, &data), MTIP_OK);
+        assert_memory_equal(c.type == 1 ? modes : strengths, fresh, (size_t)n * sizeof *fresh);
+        free(fresh);
         free(modes);
         free(strengths);
         free(changed);
