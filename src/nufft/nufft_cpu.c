@@ -208,11 +208,12 @@ static enum mtip_status reserve_cpu(struct nufft_plan *plan, int64_t batch)
     plan->grid_row = grid_row(plan);
     plan->grid_vector = plan->grid_row * plan->axis[1].nf * plan->axis[2].nf;
     const size_t cell = state->real_size * (size_t)state->components;
-    /* Each is written before it is read, by the threads that go on with it. */
+    /* Pages lie near the thread that touches them first: here, before columns across all parts are written. */
     MTIP_TRY(
         memory_alloc_untouched(&plan->grid, batch * plan->grid_vector, cell, "nufft fine grid"));
     MTIP_TRY(memory_alloc_untouched(&state->tile, batch * state->n_threads * state->tile_vector,
                                     state->real_size, "nufft tiles"));
+    nufft_cpu_clear_grid(plan, batch);
     plan->batch = batch;
 cleanup:
     return status;

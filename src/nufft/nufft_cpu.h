@@ -180,7 +180,8 @@ size_t nufft_cpu_points_memory(const struct nufft_plan *plan, const struct nufft
 enum mtip_status nufft_cpu_set_points(struct nufft_plan *plan, int64_t n, const void *x,
                                       const void *y, const void *z) MTIP_NODISCARD;
 
-/* nufft_cpu_spread.c: the tile loops. */
+/* nufft_cpu_spread.c: the tile loops; zeros in the grids of `count` vectors, each thread's in the part that it works on. */
+void nufft_cpu_clear_grid(const struct nufft_plan *plan, int64_t count);
 enum mtip_status nufft_cpu_spread(struct nufft_plan *plan, const void *strengths,
                                   int64_t count) MTIP_NODISCARD;
 enum mtip_status nufft_cpu_interpolate(struct nufft_plan *plan, void *strengths,

@@ -108,7 +108,7 @@ static nufft_cpu_kernel *choose_kernel(const struct nufft_plan *plan, int spread
     return kernels[width];
 }
 
-static void clear_grid(const struct nufft_plan *plan, int64_t count)
+void nufft_cpu_clear_grid(const struct nufft_plan *plan, int64_t count)
 {
     const struct nufft_cpu_state *state = plan->state;
     const size_t row = state->real_size * (size_t)(state->components * plan->grid_row);
@@ -158,7 +158,7 @@ enum mtip_status nufft_cpu_spread(struct nufft_plan *plan, const void *strengths
 {
     struct nufft_cpu_state *state = plan->state;
     nufft_cpu_kernel *kernel = choose_kernel(plan, 1);
-    clear_grid(plan, count);
+    nufft_cpu_clear_grid(plan, count);
     for (int64_t t = 0; t < state->n_tiles; t++) {
         atomic_store_explicit(&state->turn[t], 0, memory_order_relaxed);
     }
