@@ -282,12 +282,13 @@ static void show(const struct settings *s, const struct timing *t, int first)
     if (s->json) {
         printf("%s\n  {\"type\": %d, \"dim\": %d, \"modes\": %" PRId64 ", \"points\": %" PRId64
                ", \"vectors\": %" PRId64
-               ", \"precision\": \"%s\", \"tolerance\": %g, \"real\": %s, "
+               ", \"precision\": \"%s\", \"tolerance\": %g, \"real\": %s, \"copy_points\": %s, "
                "\"layout\": \"%s\", \"threads\": %d, \"create_s\": %.6f, \"set_points_ns\": %.3f, "
                "\"execute_ns\": %.3f, \"error\": %.3e}",
                first ? "[" : ",", s->type, s->dimension, s->modes, s->points, s->vectors, precision,
-               s->tolerance, s->real_data ? "true" : "false", layout_names[s->layout], s->threads,
-               t->create, t->set_points * scale, execute, t->error);
+               s->tolerance, s->real_data ? "true" : "false", s->copy_points ? "true" : "false",
+               layout_names[s->layout], s->threads, t->create, t->set_points * scale, execute,
+               t->error);
         return;
     }
     if (first) {
