@@ -61,6 +61,10 @@ enum mtip_status nufft_through_plan(double *out, const struct nufft_case *c,
 /* Creates the plan of a case. */
 enum mtip_status nufft_case_plan(struct nufft_plan **plan, const struct nufft_case *c);
 
+/* Sum of what `check`, which counts failures, returns with the kernels of each instruction set that this processor has.
+ * MTIP_NUFFT_ISA chooses them and is unset afterwards. Prints which they are. */
+int nufft_each_instruction_set(int (*check)(void));
+
 /* |a - b| / |b| in the l2 norm; |a| when b is zero. */
 double nufft_relative_error(const double *a, const double *b, int64_t n);
 

@@ -1,4 +1,7 @@
 /* support_nufft.c - direct sums and data for the NUFFT tests. */
+#define _POSIX_C_SOURCE 200809L
+#include "support.h"
+
 #include "nufft_support.h"
 
 #include <complex.h>
@@ -224,6 +227,29 @@ enum mtip_status nufft_case_plan(struct nufft_plan **plan, const struct nufft_ca
     options.copy_points = c->copy_points;
     return nufft_plan_create(plan, c->type, c->dimension, c->n_modes, c->sign < 0 ? -1 : 1,
                              vectors_of(c), c->tolerance, c->precision, &options);
+}
+
+int nufft_each_instruction_set(int (*check)(void))
+{
+    static const char *const names[] = {"portable", "avx2", "avx512"};
+    const struct nufft_case c = {
+        .type = 1, .dimension = 1, .n_modes = {8, 1, 1}, .n_points = 10, .tolerance = 1e-3};
+    int failures = 0;
+    for (int i = 0; i < 3; i++) {
+        struct nufft_plan *plan = NULL;
+        assert_int_equal(setenv("MTIP_NUFFT_ISA", names[i], 1), 0);
+        const enum mtip_status status = nufft_case_plan(&plan, &c);
+        nufft_plan_destroy(&plan);
+        if (status == MTIP_ERR_UNSUPPORTED) {
+            print_message("not here: %s\n", mtip_status_message());
+            continue;
+        }
+        assert_int_equal(status, MTIP_OK);
+        print_message("%s\n", names[i]);
+        failures += check();
+    }
+    assert_int_equal(unsetenv("MTIP_NUFFT_ISA"), 0);
+    return failures;
 }
 
 static size_t bytes_of(const struct nufft_case *c, int64_t n)

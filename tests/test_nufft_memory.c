@@ -113,8 +113,9 @@ static void copies_take_the_place_of_the_points(void **state)
 }
 
 /* A result on points of the last tile along x, by a plan that before had NaN on all tiles, and by a new one. */
-static void check_bad_data(void)
+static int check_bad_data(void)
 {
+    int failures = 0;
     for (int i = 0; i < 2 * 3 * 2 * 2 * 3; i++) {
         static const double tolerances[2][3] = {{1e-1, 1e-3, 1e-5}, {1e-2, 1e-6, 1e-11}};
         struct nufft_case c = {.n_points = 2000, .n_threads = 1, .n_modes = {277, 21, 19}};
@@ -146,13 +147,14 @@ static void check_bad_data(void)
             nufft_plan_destroy(&plan);
         }
         const size_t n = c.type == 2 ? (size_t)data.values : (size_t)data.mode_values;
-        assert_memory_equal(c.type == 2 ? good[1].strengths : good[1].modes,
-                            c.type == 2 ? good[0].strengths : good[0].modes, n * bad.real_size);
+        failures += memcmp(c.type == 2 ? good[1].strengths : good[1].modes,
+                           c.type == 2 ? good[0].strengths : good[0].modes, n * bad.real_size) != 0;
         finish(&bad);
         finish(&good[0]);
         finish(&good[1]);
         nufft_data_free(&data);
     }
+    return failures;
 }
 
 /* Data that are not finite leave nothing behind in a plan: good data after them give the bits of a new plan. With the
@@ -160,18 +162,7 @@ static void check_bad_data(void)
 static void bad_data_leave_no_trace(void **state)
 {
     (void)state;
-    static const char *const names[] = {"portable", "avx2", "avx512"};
-    const struct nufft_case c = {.type = 1, .dimension = 1, .n_modes = {8, 1, 1}, .tolerance = 0.1};
-    for (int i = 0; i < 3; i++) {
-        struct nufft_plan *plan = NULL;
-        assert_int_equal(setenv("MTIP_NUFFT_ISA", names[i], 1), 0);
-        const enum mtip_status status = nufft_case_plan(&plan, &c);
-        nufft_plan_destroy(&plan);
-        if (status == MTIP_OK) {
-            check_bad_data();
-        }
-    }
-    assert_int_equal(unsetenv("MTIP_NUFFT_ISA"), 0);
+    assert_int_equal(nufft_each_instruction_set(check_bad_data), 0);
 }
 
 /* Growing and shrinking sets on one plan, also while its grid holds prepared modes. */

@@ -108,8 +108,9 @@ enum mtip_status nufft_plan_create(struct nufft_plan **plan, int type, int dimen
  * below dimension 2, 3); on the CUDA backend device pointers. They are not copied: leave them where and as they are until
  * the points are replaced or the plan is destroyed (every execute and interpolate may read them, but for type 3; values
  * are undefined if they are changed). With the option copy_points they are read during the call only, at the price of
- * one more value a point and axis; execute is then faster (bench/results/nufft_cpu.md), set-points slower. Type 3 also takes targets s, t, u [n_targets] (NULL and 0 otherwise), read during
- * the call only, as its points are. n_points = 0 is allowed. Errors:
+ * one more value a point and axis; execute is then faster (bench/results/nufft_cpu.md), set-points slower. Type 3 also
+ * takes targets s, t, u [n_targets] (NULL and 0 otherwise), read during the call only, as its points are. n_points = 0 is
+ * allowed. Errors:
  * MTIP_ERR_ARGUMENT (NaN or infinite coordinate: its index is named; negative count),
  * MTIP_ERR_MEMORY; the plan then has no points. */
 enum mtip_status nufft_plan_set_points(struct nufft_plan *plan, int64_t n_points, const void *x,

@@ -2,10 +2,10 @@
  *
  * Tiles: the fine grid is cut into tiles of tile_size cells; the points of a tile are contiguous after the sort, in runs
  * of many thousands in the order of their cells. Their coordinates stay where the user has them and are read there each
- * time, unless the plan is to have sorted copies. A tile's points touch only its padded copy (tile_size + width - 1 cells an axis), which stays in the L2 cache: it
- * is zeroed, spread to, and added to the grid, or filled from the grid and interpolated from. Element 0 of the copy is
- * the grid cell tile_start + 1, because a point of cell c has the taps c+1, c+2, ... Tiles with many points are cut into
- * parts (tasks), each with its own copy.
+ * time, unless the plan is to have sorted copies. A tile's points touch only its padded copy (tile_size + width - 1 cells
+ * an axis), which stays in the L2 cache: it is zeroed, spread to, and added to the grid, or filled from the grid and
+ * interpolated from. Element 0 of the copy is the grid cell tile_start + 1, because a point of cell c has the taps c+1,
+ * c+2, ... Tiles with many points are cut into parts (tasks), each with its own copy.
  *
  * No write conflicts, the same bits for every number of threads: tiles of one colour do not overlap, colours run one
  * after the other, and the parts of a tile are added in their order.
@@ -142,8 +142,7 @@ struct nufft_cpu_state {
     int64_t tile_vector;
     void *tile; /* owned [n_threads][batch][tile_vector] */
 
-    const void
-        *x[3]; /* the user's coordinates, borrowed from set-points to set-points; or sorted[] */
+    const void *x[3]; /* the user's coordinates, borrowed until the next set-points, or sorted[] */
     void *sorted[3]; /* owned [capacity], option copy_points: coordinates in the order of order[] */
     struct nufft_cpu_folding folding[3];
     int64_t capacity;       /* points that sorted[] and order have room for */
@@ -151,7 +150,7 @@ struct nufft_cpu_state {
     char *scratch;          /* during set-points: work space of the sort, a part of each thread, */
     int64_t scratch_stride; /* so many bytes apart: in the fine grid, */
     char *own_scratch;      /* or owned where that holds modes or is too small */
-    uint32_t *histogram;    /* owned, likewise, kept */
+    uint32_t *histogram;    /* owned: counters of the sort */
     int64_t *tile_begin;    /* owned [n_tiles + 1] */
     struct nufft_cpu_task *tasks; /* owned [task_capacity] */
     int64_t task_capacity;

@@ -1,9 +1,9 @@
 /* nufft_cpu_points.c - CPU backend: the order in which points are taken.
  *
  * What is kept of a point is its place in that order, 4 bytes; its coordinates stay where the user has them, unless
- * copies in that order are asked for (option copy_points). set_points sorts by
- * counting, twice: by tile over all points, then by cell within runs of a tile's points, which stay in cache. Both
- * sorts are stable and cut the points by number only, so that the order is the same for every number of threads.
+ * copies in that order are asked for (option copy_points). set_points sorts by counting, twice: by tile over all points,
+ * then by cell within runs of a tile's points, which stay in cache. Both sorts are stable and cut the points by number
+ * only, so that the order is the same for every number of threads.
  */
 #include <float.h>
 #include <inttypes.h>

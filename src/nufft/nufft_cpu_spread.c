@@ -63,13 +63,13 @@ static void move_tile(const struct nufft_plan *plan, enum direction direction, c
         for (int64_t y = 0; y < box->size[1]; y++) {
             const int64_t gy = (box->start[1] + y) % plan->axis[1].nf;
             const int64_t row = (gz * plan->axis[1].nf + gy) * plan->grid_row;
-            char *to =
+            char *own =
                 tile + (size_t)(z * state->tile_plane + y * state->tile_row) * state->real_size;
-            move_row(state, direction, grid + (size_t)row * cell, to, box->start[0], box->size[0],
+            move_row(state, direction, grid + (size_t)row * cell, own, box->start[0], box->size[0],
                      plan->axis[0].nf);
             /* What vectors read there is multiplied by taps of zero, which must give zero: it must be finite. */
             if (direction == GRID_TO_TILE && beyond > 0) {
-                memset(to + (size_t)box->size[0] * cell, 0, beyond);
+                memset(own + (size_t)box->size[0] * cell, 0, beyond);
             }
         }
     }
