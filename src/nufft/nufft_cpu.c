@@ -21,11 +21,11 @@ static const struct nufft_cpu_kernels *avx512(enum nufft_precision precision)
                ? nufft_cpu_kernels_avx512(precision)
                : NULL;
 }
-/* Whether vectors of 64 bytes are worth their crossing of cache lines: where units are as wide (not in Zen 4, of AMD's family
- * 19h, where they were the slower at all widths), and a row takes half as many. */
+/* Whether vectors of 64 bytes are worth it: where units are as wide (not in Zen 4, of AMD's family 19h, where they were
+ * the slower at all widths), and a row takes fewer of them. */
 static int is_wide(int width, int components, int lanes)
 {
-    return !__builtin_cpu_is("amdfam19h") && 2 * nufft_cpu_x_vectors(width, components, lanes) ==
+    return !__builtin_cpu_is("amdfam19h") && nufft_cpu_x_vectors(width, components, lanes) <
                                                  nufft_cpu_x_vectors(width, components, lanes / 2);
 }
 #else
@@ -98,7 +98,7 @@ static int x_width_cpu(const struct nufft_plan *plan, int width)
     if (kernels == NULL || kernels->spread[0][0][width] == NULL) {
         return 0;
     }
-    return nufft_cpu_x_width(width, components_of(plan), kernels->lanes,
+    return nufft_cpu_x_width(width, components_of(plan), kernels->lanes, plan->dimension,
                              plan->precision == NUFFT_FLOAT ? NUFFT_CPU_FLOAT_WIDTH
                                                             : NUFFT_MAX_X_WIDTH);
 }

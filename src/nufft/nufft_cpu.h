@@ -50,10 +50,11 @@ struct nufft_cpu_folding {
     double per_tile;   /* 1 / size */
     int32_t tiles;     /* on this axis */
     int32_t step;      /* values from cell to cell in a tile's padded copy */
+    int32_t grain; /* cells between two places where a row of taps may begin; see nufft_cpu_grain */
 };
 
-/* Order of the cells of a tile: blocks of OUTER planes and INNER rows, in them x, then rows, then planes
- * fastest. Points of one column follow each other, so that they can be spread in pairs, and the cells that a block
+/* Order of the cells of a tile: blocks of OUTER planes and INNER rows, in them grains along x, then rows, then planes
+ * fastest. Points of one column of grains follow each other, so that they can be spread in pairs, and the cells that a block
  * touches at one x stay in the L1 cache. In 2-D the planes are rows, in 1-D only x is left. Powers of two. */
 #define NUFFT_CPU_OUTER_BLOCK 4
 #define NUFFT_CPU_INNER_BLOCK 2
@@ -93,14 +94,29 @@ const struct nufft_cpu_kernels *nufft_cpu_kernels_avx512(enum nufft_precision pr
 const struct nufft_cpu_kernels *nufft_cpu_kernels_choose(enum nufft_precision precision, int width,
                                                          int components);
 
-/* Vectors along x, and taps along x: as many as fill them. `components` is 1 real, 2 complex. */
+/* Vectors along x. `components` is 1 real, 2 complex. */
 static inline int nufft_cpu_x_vectors(int width, int components, int lanes)
 {
     return (width * components + lanes - 1) / lanes;
 }
-static inline int nufft_cpu_x_width(int width, int components, int lanes, int most)
+/* Cells along x that the first vector of a row is rounded down to: a power of two, as many as the last vector has lanes
+ * to spare, so that vectors cross fewer cache lines, or none, and points of one grain share their rows. 1, for no
+ * rounding, where it would be less than half a vector, and where a point has few rows: there more taps, and with them a
+ * smaller grid, are the better use of the lanes. */
+static inline int nufft_cpu_grain(int width, int components, int lanes, int dimension)
 {
-    const int taps = nufft_cpu_x_vectors(width, components, lanes) * lanes / components;
+    const int spare = nufft_cpu_x_vectors(width, components, lanes) * lanes / components - width;
+    int grain = 1;
+    while (2 * grain <= spare + 1 && 2 * grain * components <= lanes) {
+        grain *= 2;
+    }
+    return dimension == 3 && width > 8 && 2 * grain * components >= lanes ? grain : 1;
+}
+/* Taps along x: as many as fill the vectors wherever in its grain a point is. */
+static inline int nufft_cpu_x_width(int width, int components, int lanes, int dimension, int most)
+{
+    const int taps = nufft_cpu_x_vectors(width, components, lanes) * lanes / components -
+                     (nufft_cpu_grain(width, components, lanes, dimension) - 1);
     return taps < most ? taps : most;
 }
 /* Most taps in single precision: more would not lower the error. */
@@ -135,7 +151,8 @@ struct nufft_cpu_state {
     int64_t tile_size[3];
     int64_t tile_count[3];
     int64_t n_tiles;
-    int64_t tile_cells;  /* largest number of cells in a tile */
+    int grain;           /* along x; see nufft_cpu_grain */
+    int64_t tile_cells;  /* largest number of places in the order of a tile */
     int64_t tile_row;    /* padded copy, in values */
     int64_t tile_beyond; /* values that vectors of a row take beyond its last tap */
     int64_t tile_plane;

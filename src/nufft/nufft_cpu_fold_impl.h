@@ -123,7 +123,8 @@ static void NAME(rank_cells)(uint32_t *key, const void *const *x, const uint32_t
             local[a][i] -= start[a];
         }
     }
-    const uint32_t width = (uint32_t)folding[0].size;
+    const int grain_bits = __builtin_ctz((unsigned)folding[0].grain);
+    const uint32_t width = (uint32_t)(folding[0].size - 1 + folding[0].grain) >> grain_bits;
     if (dimension == 1) {
         memcpy(key, local[0], (size_t)n * sizeof *key);
     } else if (dimension == 2) {
@@ -141,18 +142,21 @@ static void NAME(rank_cells)(uint32_t *key, const void *const *x, const uint32_t
             const uint32_t inner = (uint32_t)local[1][i];
             const uint32_t block =
                 outer / NUFFT_CPU_OUTER_BLOCK * blocks + inner / NUFFT_CPU_INNER_BLOCK;
-            key[i] = ((block * width + (uint32_t)local[0][i]) * NUFFT_CPU_INNER_BLOCK +
-                      inner % NUFFT_CPU_INNER_BLOCK) *
-                         NUFFT_CPU_OUTER_BLOCK +
-                     outer % NUFFT_CPU_OUTER_BLOCK;
+            key[i] =
+                ((block * width + ((uint32_t)local[0][i] >> grain_bits)) * NUFFT_CPU_INNER_BLOCK +
+                 inner % NUFFT_CPU_INNER_BLOCK) *
+                    NUFFT_CPU_OUTER_BLOCK +
+                outer % NUFFT_CPU_OUTER_BLOCK;
         }
     }
 }
 
-/* A block of sorted points: fractions times NUFFT_SUBINTERVALS, first taps in the tile. */
+/* A block of sorted points: fractions times NUFFT_SUBINTERVALS, where in the tile their first vectors are, and how many lanes
+ * of these the first tap comes later. */
 struct NAME(places) {
     REAL s[3][NUFFT_CPU_PLACES] __attribute__((aligned(64)));
     int32_t offset[NUFFT_CPU_PLACES] __attribute__((aligned(64)));
+    int32_t lead[NUFFT_CPU_PLACES] __attribute__((aligned(64)));
 };
 
 /* Places of points first .. first+n-1 of the sorted order; asks for the coordinates of the next ones. */
@@ -175,13 +179,19 @@ static __attribute__((noinline)) void NAME(place)(struct NAME(places) * out,
     for (int a = 0; a < dimension; a++) {
         const int32_t start = job->start[a];
         const int32_t step = job->folding[a].step;
+        const int32_t later = job->folding[a].grain - 1;
         const uint32_t size = (uint32_t)job->folding[a].size;
         NAME(fold)(cell, out->s[a], x[a], NUFFT_CPU_PLACES, &job->folding[a]);
         for (int p = 0; p < NUFFT_CPU_PLACES; p++) {
             /* Never outside the tile, not even where the user has changed the points since they were sorted. */
             const uint32_t local = (uint32_t)cell[p] - (uint32_t)start;
             const int32_t within = local < size ? (int32_t)local : 0;
-            out->offset[p] = (a == 0 ? 0 : out->offset[p]) + within * step;
+            if (a == 0) {
+                out->lead[p] = (within & later) * step;
+                out->offset[p] = within * step - out->lead[p];
+            } else {
+                out->offset[p] += within * step;
+            }
         }
     }
 }

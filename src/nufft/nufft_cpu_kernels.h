@@ -14,7 +14,7 @@
 #define NUFFT_UNROLL
 #define NUFFT_UNROLL_ROWS
 #define FLOAT_WIDTHS(X) X(3) X(6) X(8)
-#define DOUBLE_WIDTHS(X) X(4) X(7) X(12) X(16)
+#define DOUBLE_WIDTHS(X) X(4) X(7) X(13) X(16)
 #else
 #define NUFFT_UNROLL _Pragma("GCC unroll 16")
 #define NUFFT_UNROLL_ROWS _Pragma("GCC unroll 4")

@@ -10,7 +10,8 @@
  * tap twice, so that real and complex data differ only in how a strength multiplies the x taps:
  *     spread       tile[z][y][x] += (c kx[x]) kz[z] ky[y]          4 flops a row element
  *     interpolate  c = sum_x kx[x] sum_z kz[z] sum_y ky[y] tile[z][y][x]
- * Widths are compile-time constants, so that the taps along x stay in registers.
+ * Widths are compile-time constants, so that the taps along x stay in registers. Wide kernels in 3-D begin their rows at
+ * multiples of nufft_cpu_grain cells, with zeros before the first tap and after the last.
  */
 typedef REAL NAME(vec) __attribute__((vector_size(LANES * sizeof(REAL))));
 typedef REAL NAME(vec_any)
@@ -280,7 +281,8 @@ NUFFT_INLINE void NAME(kernel_body)(const struct nufft_cpu_job *job, const int s
                                     const int dim, const int w, const int components)
 {
     const int nv = (w * components + LANES - 1) / LANES;
-    const int wx = nv * LANES / components < X_TAPS_MAX ? nv * LANES / components : X_TAPS_MAX;
+    const int grain = nufft_cpu_grain(w, components, LANES, dim);
+    const int wx = nufft_cpu_x_width(w, components, LANES, dim, X_TAPS_MAX);
     const int nw = (w + LANES - 1) / LANES;
     const int wy = dim == 3 ? w : 1;
     const int wz = dim > 1 ? w : 1;
@@ -290,11 +292,11 @@ NUFFT_INLINE void NAME(kernel_body)(const struct nufft_cpu_job *job, const int s
     const int64_t row_step = job->tile_row;
     const int64_t plane_step = dim == 3 ? job->tile_plane : job->tile_row;
     /* Taps of a point are x_taps, y_taps, z_taps apart; the arrays are for the widest kernel. */
-    const int x_taps = nv * LANES;
+    const int x_taps = nv * LANES + (grain > 1 ? LANES : 0);
     const int y_taps = nw * LANES;
     const int z_taps = nw * LANES + 2 * shift;
     struct NAME(pieces) piece[3];
-    REAL kx[NUFFT_CPU_CHUNK * 2 * NUFFT_MAX_WIDTH] __attribute__((aligned(64)));
+    REAL kx[NUFFT_CPU_CHUNK * (2 * NUFFT_MAX_WIDTH + LANES)] __attribute__((aligned(64)));
     REAL ky[NUFFT_CPU_CHUNK * 2 * NUFFT_MAX_WIDTH] __attribute__((aligned(64)));
     REAL kz[NUFFT_CPU_CHUNK * (2 * NUFFT_MAX_WIDTH + 2 * NUFFT_CPU_PAIR_SHIFT)]
         __attribute__((aligned(64)));
@@ -332,7 +334,12 @@ NUFFT_INLINE void NAME(kernel_body)(const struct nufft_cpu_job *job, const int s
         }
         const int32_t *offset = placed.offset + at;
         for (int p = 0; p < n; p++) {
-            NAME(taps_store)(kx + p * x_taps, job->table[0], &piece[0], p, nv, wx / 2 + 1);
+            REAL *x = kx + p * x_taps;
+            if (grain > 1) { /* zeros before the first tap; those after the last are in the table */
+                STORE(x, (VEC){0});
+                x += placed.lead[at + p];
+            }
+            NAME(taps_store)(x, job->table[0], &piece[0], p, nv, wx / 2 + 1);
             if (dim == 3) {
                 NAME(taps_store)(ky + p * y_taps, job->table[1], &piece[1], p, nw, w / 2 + 1);
             }

@@ -41,7 +41,8 @@ static void make_folding(const struct nufft_plan *plan, int far)
                                        .size = (int32_t)state->tile_size[a],
                                        .per_tile = 1.0 / (double)state->tile_size[a],
                                        .tiles = (int32_t)state->tile_count[a],
-                                       .step = (int32_t)step[a]};
+                                       .step = (int32_t)step[a],
+                                       .grain = a == 0 ? state->grain : 1};
     }
 }
 

@@ -55,10 +55,12 @@ static void cut_axes(const struct nufft_plan *plan, struct nufft_cpu_state *stat
             a < plan->dimension ? split_axis(axis->nf, axis->width, wanted) : axis->nf;
         state->tile_count[a] = (axis->nf + state->tile_size[a] - 1) / state->tile_size[a];
         state->n_tiles *= state->tile_count[a];
-        const int64_t block = a == 0 || a >= plan->dimension ? 1
-                              : a == plan->dimension - 1     ? NUFFT_CPU_OUTER_BLOCK
-                                                             : NUFFT_CPU_INNER_BLOCK;
-        state->tile_cells *= (state->tile_size[a] + block - 1) / block * block;
+        const int64_t block = a == 0                     ? state->grain
+                              : a >= plan->dimension     ? 1
+                              : a == plan->dimension - 1 ? NUFFT_CPU_OUTER_BLOCK
+                                                         : NUFFT_CPU_INNER_BLOCK;
+        const int64_t blocks = (state->tile_size[a] + block - 1) / block;
+        state->tile_cells *= a == 0 ? blocks : blocks * block;
     }
 }
 
@@ -66,6 +68,8 @@ void nufft_cpu_tiles_design(const struct nufft_plan *plan, struct nufft_cpu_stat
 {
     const int64_t line = 64 / (int64_t)state->real_size;
     int64_t wanted = wanted_side(plan, state);
+    state->grain = nufft_cpu_grain(plan->axis[0].width, state->components, state->kernels->lanes,
+                                   plan->dimension);
     cut_axes(plan, state, wanted);
     while (state->n_tiles > NUFFT_CPU_MAX_TILES) {
         wanted *= 2;
