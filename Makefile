@@ -118,16 +118,25 @@ $(BUILD)/src/nufft/nufft_cpu_avx512.o: ALL_CFLAGS += -mavx512f -mavx512dq -mavx5
 endif
 
 # ---- the NUFFT alone, for other programs -----------------------------------------------------
-NUFFT_OBJECTS := $(call module_objects,nufft) $(BUILD)/src/core/memory.o $(BUILD)/src/core/status.o
+# Both libraries show the names of nufft.h and status.h and no others, so that a program may use any name it likes.
+NUFFT_OBJECTS := $(call module_objects,nufft) $(patsubst %,$(BUILD)/src/core/%.o,memory status $(if $(filter 1,$(HAVE_CUDA)),status_cuda))
 NUFFT_LIBS := -lfftw3_omp -lfftw3f_omp $(call pkg_libs,$(FFTW_PKG),-lfftw3) $(call pkg_libs,$(FFTWF_PKG),-lfftw3f) -lm
+NUFFT_PUBLIC := nufft_plan_* nufft_options_default mtip_status_*
+NUFFT_SONAME := libmtipnufft.so.$(firstword $(subst ., ,$(VERSION)))
+NUFFT_CUDA_LIBS = $(if $(filter 1,$(HAVE_CUDA)),$(CUDA_LIBS))
+OBJCOPY ?= objcopy
 .PHONY: nufft
 nufft: $(BUILD)/libmtipnufft.so $(BUILD)/libmtipnufft.a
 $(BUILD)/libmtipnufft.so: $(NUFFT_OBJECTS)
 	$(call say,LINK,$@)
-	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,--as-needed -o $@ $^ $(NUFFT_LIBS)
+	@echo '{ global: $(NUFFT_PUBLIC:=;) local: *; };' >$(@:.so=.map)
+	$(Q)$(CC) -shared $(ALL_LDFLAGS) -Wl,-soname,$(NUFFT_SONAME) -Wl,--version-script,$(@:.so=.map) -Wl,--as-needed \
+	    -o $@ $^ $(NUFFT_LIBS) $(NUFFT_CUDA_LIBS)
 $(BUILD)/libmtipnufft.a: $(NUFFT_OBJECTS)
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)$(LD) -r -o $(@:.a=.o) $^
+	$(Q)$(OBJCOPY) --wildcard $(patsubst %,--keep-global-symbol='%',$(NUFFT_PUBLIC)) $(@:.a=.o)
+	$(Q)rm -f $@ && ar rcs $@ $(@:.a=.o)
 
 # ---- CUDA: the real build --------------------------------------------------------------------
 # What ptxas tells of registers, stack and shared memory is kept beside the object, for the gates.
@@ -402,8 +411,8 @@ check-format check-report: check-%:
 check-scripts: $(PROGRAM)
 	@MTIP="$(abspath $(PROGRAM))" sh $(RUN_TESTS) tests/check_scripts.sh
 
-check-e2e: $(PROGRAM)
-	@MTIP="$(abspath $(PROGRAM))" sh $(RUN_TESTS) -j 3 -t 300 $(filter-out tests/e2e_cuda%,$(wildcard tests/e2e_*.sh))
+check-e2e: $(PROGRAM) nufft
+	@BUILD="$(BUILD)" MAKE="$(MAKE)" MTIP="$(abspath $(PROGRAM))" sh $(RUN_TESTS) -j 3 -t 300 $(filter-out tests/e2e_cuda%,$(wildcard tests/e2e_*.sh))
 
 # ---- tools -----------------------------------------------------------------------------------
 .PHONY: demo
@@ -434,13 +443,15 @@ install-nufft: nufft
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/mtipnufft/nufft \
 	    $(DESTDIR)$(PREFIX)/include/mtipnufft/core
 	install -m 644 $(BUILD)/libmtipnufft.a $(DESTDIR)$(PREFIX)/lib/libmtipnufft.a
-	install -m 755 $(BUILD)/libmtipnufft.so $(DESTDIR)$(PREFIX)/lib/libmtipnufft.so
+	install -m 755 $(BUILD)/libmtipnufft.so $(DESTDIR)$(PREFIX)/lib/libmtipnufft.so.$(VERSION)
+	ln -sf libmtipnufft.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(NUFFT_SONAME)
+	ln -sf $(NUFFT_SONAME) $(DESTDIR)$(PREFIX)/lib/libmtipnufft.so
 	install -m 644 src/nufft/nufft.h $(DESTDIR)$(PREFIX)/include/mtipnufft/nufft/nufft.h
 	install -m 644 src/core/status.h $(DESTDIR)$(PREFIX)/include/mtipnufft/core/status.h
 	printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include/mtipnufft' \
 	    '' 'Name: mtipnufft' 'Description: nonuniform fast Fourier transforms, types 1 to 3, 1-D to 3-D' \
 	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lmtipnufft' \
-	    'Libs.private: $(NUFFT_LIBS) -fopenmp' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/mtipnufft.pc
+	    'Libs.private: $(NUFFT_LIBS) $(NUFFT_CUDA_LIBS) -fopenmp' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/mtipnufft.pc
 
 .PHONY: format
 format:

@@ -127,7 +127,7 @@ compile() { # SOURCE, relative to the repository
     # shellcheck disable=SC2086 # flags are words
     "$cc" $flags -c "$here/$1" -o "$object"
 }
-for source in status memory rng status_cuda; do compile src/core/$source.c; done
+for source in status memory rng status_cuda status_cuda_blas; do compile src/core/$source.c; done
 for source in "$here"/src/nufft/*.c; do
     case $source in
     *_cpu*.c) ;; # needs FFTW: the CPU backend takes part in the bundle's tests only

@@ -1,4 +1,4 @@
-/* status_cuda.c - errors of the CUDA libraries as statuses. */
+/* status_cuda.c - errors of CUDA's runtime and cuFFT as statuses. */
 #include "core/status_cuda.h"
 
 #include <string.h>
@@ -59,16 +59,4 @@ enum mtip_status status_from_cufft(cufftResult code, const char *call, const cha
     return mtip_status_set(code == CUFFT_ALLOC_FAILED ? MTIP_ERR_MEMORY : MTIP_ERR_DEVICE, file,
                            line, "cuFFT: %.*s failed: %s (%d)", name_length(call), call,
                            cufft_text(code), (int)code);
-}
-
-enum mtip_status status_from_cublas(cublasStatus_t code, const char *call, const char *file,
-                                    int line)
-{
-    if (code == CUBLAS_STATUS_SUCCESS) {
-        return MTIP_OK;
-    }
-    (void)cudaGetLastError();
-    return mtip_status_set(code == CUBLAS_STATUS_ALLOC_FAILED ? MTIP_ERR_MEMORY : MTIP_ERR_DEVICE,
-                           file, line, "cuBLAS: %.*s failed: %s (%d)", name_length(call), call,
-                           cublasGetStatusString(code), (int)code);
 }
