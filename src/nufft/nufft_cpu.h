@@ -78,8 +78,9 @@ struct nufft_cpu_kernels {
     /* Tiles of points begin .. begin+n-1 of the user's. Returns 1 when one is beyond the limit of an axis, or NaN. */
     int (*locate)(uint16_t *tile, const void *const *x, int64_t begin, int n, int dimension,
                   const struct nufft_cpu_folding *folding);
-    /* Places of the cells of points order[0 .. n-1] in the order of their tile, whose first cell is `start`. */
-    void (*rank_cells)(uint32_t *key, const void *const *x, const uint32_t *order, int n,
+    /* Places of the cells of points order[0 .. n-1] in the order of their tile, whose first cell is `start`; asks for the
+     * coordinates of the `ahead` points after them. */
+    void (*rank_cells)(uint32_t *key, const void *const *x, const uint32_t *order, int n, int ahead,
                        int dimension, const struct nufft_cpu_folding *folding,
                        const int32_t *start);
 };

@@ -110,14 +110,18 @@ static int NAME(locate)(uint16_t *tile, const void *const *x, int64_t begin, int
 }
 
 static void NAME(rank_cells)(uint32_t *key, const void *const *x, const uint32_t *order, int n,
-                             int dimension, const struct nufft_cpu_folding *folding,
+                             int ahead, int dimension, const struct nufft_cpu_folding *folding,
                              const int32_t *start)
 {
     int32_t local[3][NUFFT_CPU_POINT_BLOCK];
     REAL s[NUFFT_CPU_POINT_BLOCK];
     REAL at[NUFFT_CPU_POINT_BLOCK];
     for (int a = 0; a < dimension; a++) {
-        NAME(collect)(at, x[a], order, n, NUFFT_CPU_POINT_BLOCK);
+        const REAL *from = x[a];
+        for (int i = n; i < n + ahead; i++) {
+            __builtin_prefetch(from + order[i], 0, 2);
+        }
+        NAME(collect)(at, from, order, n, NUFFT_CPU_POINT_BLOCK);
         NAME(fold)(local[a], s, at, NUFFT_CPU_POINT_BLOCK, &folding[a]);
         for (int i = 0; i < NUFFT_CPU_POINT_BLOCK; i++) {
             local[a][i] -= start[a];

@@ -233,7 +233,9 @@ static void sort_run(const struct nufft_plan *plan, int64_t tile, int64_t begin,
     memset(count, 0, (size_t)(cells + 1) * sizeof *count);
     for (int64_t i = 0; i < n; i += NUFFT_CPU_POINT_BLOCK) {
         const int some = n - i < NUFFT_CPU_POINT_BLOCK ? (int)(n - i) : NUFFT_CPU_POINT_BLOCK;
-        state->kernels->rank_cells(key + i, state->x, index + i, some, plan->dimension,
+        const int64_t left = n - i - some;
+        const int ahead = left < NUFFT_CPU_POINT_BLOCK ? (int)left : NUFFT_CPU_POINT_BLOCK;
+        state->kernels->rank_cells(key + i, state->x, index + i, some, ahead, plan->dimension,
                                    state->folding, start);
         for (int p = 0; p < some; p++) {
             count[key[i + p] + 1]++;
