@@ -403,7 +403,8 @@ san-all: $(PROGRAM) $(SAN_TESTS) $(MPI_TESTS)
 	@ASAN_OPTIONS=detect_leaks=0:$(SAN_FILL) sh $(RUN_TESTS) -n 2 -t 300 -l san $(MPI_TESTS)
 
 check-headers:
-	@CC="$(CC)" HEADER_FLAGS="$(HEADER_FLAGS)" sh $(RUN_TESTS) tests/check_headers.sh tests/check_kernels.sh
+	@CC="$(CC)" HEADER_FLAGS="$(HEADER_FLAGS)" sh $(RUN_TESTS) -j 2 tests/check_headers.sh tests/check_kernels.sh \
+	    tests/check_aarch64.sh
 
 check-format check-report: check-%:
 	@sh $(RUN_TESTS) tests/check_$*.sh

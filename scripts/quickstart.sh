@@ -67,6 +67,7 @@ find_cmocka() { links cmocka.h "" cmocka || links cmocka.h -lcmocka; }
 find_python() { python_with_libraries >/dev/null; }
 find_format() { clang-format-14 --version >/dev/null 2>&1 || clang-format --version 2>/dev/null | grep -q 'version 14\.'; }
 find_cuda_headers() { ls "${CUDA_HOME:-/usr/local/cuda}"/include/cuda_runtime.h >/dev/null 2>&1 || command -v nvcc >/dev/null 2>&1; }
+find_aarch64() { command -v aarch64-linux-gnu-gcc >/dev/null 2>&1 || [ -f /usr/aarch64-linux-gnu/include/stdlib.h ]; }
 find_thread_sanitizer() { echo 'int main() { return 0; }' | clang++ -fsanitize=thread -x c++ -o /dev/null - 2>/dev/null; }
 
 needs() {
@@ -158,6 +159,11 @@ set_up() {
     if [ "$mode" = test ] && find_cuda_headers && ! find_thread_sanitizer && can_install; then
         install_packages clang libclang-rt-14-dev 2>/dev/null ||
             say "no clang with ThreadSanitizer to be had: CUDA kernels will not be checked for races"
+    fi
+    # With clang the headers are all that compiling for another processor takes.
+    if [ "$mode" = test ] && ! find_aarch64 && can_install; then
+        install_packages clang libc6-dev-arm64-cross 2>/dev/null ||
+            say "no C library for aarch64 to be had: the NUFFT will not be compiled for it"
     fi
 }
 
