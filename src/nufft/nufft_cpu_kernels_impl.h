@@ -25,6 +25,7 @@ typedef REAL NAME(vec_any)
 #define ALL(x) ((x) - (VEC){0})
 
 #include "nufft/nufft_cpu_fold_impl.h"
+#include "nufft/nufft_cpu_rows_impl.h"
 
 /* A chunk's points on one axis: where their polynomials are in the kernel table, and the argument. */
 struct NAME(pieces) {
@@ -74,204 +75,130 @@ NUFFT_INLINE void NAME(taps_store)(REAL *out, const void *table, const struct NA
     }
 }
 
-/* x taps times the strength. */
-NUFFT_INLINE void NAME(weigh)(VEC *out, const REAL *kx, const REAL *strength, const int nv,
-                              const int components)
-{
-    VEC c = ALL(strength[0]);
-    if (components == 2) {
-        NUFFT_UNROLL
-        for (int l = 1; l < LANES; l += 2) {
-            c[l] = strength[1];
-        }
-    }
-    NUFFT_UNROLL
-    for (int i = 0; i < nv; i++) {
-        out[i] = LOAD(kx + i * LANES) * c;
-    }
-}
-
-/* Taps of one point: `x` vectors, `y` the inner axis (3-D only), `z` the outer axis (y in 2-D), surrounded by
- * NUFFT_CPU_PAIR_SHIFT zeros so that it may be shifted against another point's. */
-struct NAME(point) {
-    const REAL *x;
-    const REAL *y;
-    const REAL *z;
+/* Taps of a chunk's points, on each axis a fixed number of values apart; room for the widest kernel. */
+struct NAME(chunk) {
+    struct NAME(pieces) piece[3];
+    REAL x[NUFFT_CPU_CHUNK * (2 * NUFFT_MAX_WIDTH + LANES)] __attribute__((aligned(64)));
+    REAL y[NUFFT_CPU_CHUNK * 2 * NUFFT_MAX_WIDTH] __attribute__((aligned(64)));
+    REAL z[NUFFT_CPU_CHUNK * (2 * NUFFT_MAX_WIDTH + 2 * NUFFT_CPU_PAIR_SHIFT)]
+        __attribute__((aligned(64)));
 };
 
-/* Adds one point (pair = 0) or two (pair = 1) to the tile; their taps' corners agree but for a shift that `z` of the second
- * makes up for. Two points share the loads and, what limits spreading, the stores of a row. `nb` vectors of a row at
- * a time, so that those of both points stay in registers. */
-NUFFT_INLINE void NAME(spread_points)(REAL *corner, const VEC *xa, const VEC *xb,
-                                      const struct NAME(point) * a, const struct NAME(point) * b,
-                                      int planes, int64_t plane_step, int64_t row_step,
-                                      const int wy, const int nv, const int pair)
+/* Values from a point's taps to the next point's. */
+#define X_STEP(w, components, dim)                                                                 \
+    ((nufft_cpu_x_vectors(w, components, LANES) +                                                  \
+      (nufft_cpu_grain(w, components, LANES, dim) > 1 ? 1 : 0)) *                                  \
+     LANES)
+#define Y_STEP(w) (((w) + LANES - 1) / LANES * LANES)
+#define Z_STEP(w) (Y_STEP(w) + 2 * NUFFT_CPU_PAIR_SHIFT)
+
+/* Zeros around the z taps; in 1-D they are one tap of 1. */
+NUFFT_INLINE void NAME(clear_chunk)(struct NAME(chunk) * chunk, const int dim, const int w)
 {
-    const int nb = pair && nv > 6 ? (nv + 1) / 2 : nv;
-    for (int z = 0; z < planes; z++) {
-        NUFFT_UNROLL
-        for (int first = 0; first < nv; first += nb) {
-            const int n = nv - first < nb ? nv - first : nb;
-            VEC za[NUFFT_MAX_WIDTH];
-            VEC zb[NUFFT_MAX_WIDTH];
-            REAL *row = corner + first * LANES;
-            NUFFT_UNROLL
-            for (int i = 0; i < n; i++) {
-                za[i] = xa[first + i] * a->z[z];
-                if (pair) {
-                    zb[i] = xb[first + i] * b->z[z];
-                }
-            }
-            NUFFT_UNROLL_ROWS
-            for (int y = 0; y < wy; y++) {
-                NUFFT_UNROLL
-                for (int i = 0; i < n; i++) {
-                    VEC sum = LOAD(row + i * LANES) + (wy > 1 ? za[i] * a->y[y] : za[i]);
-                    if (pair) {
-                        sum += wy > 1 ? zb[i] * b->y[y] : zb[i];
-                    }
-                    STORE(row + i * LANES, sum);
-                }
-                row += row_step;
-            }
-        }
-        corner += plane_step;
+    for (int i = 0; i < NUFFT_CPU_CHUNK * Z_STEP(w); i++) {
+        chunk->z[i] = dim == 1 && i % Z_STEP(w) == NUFFT_CPU_PAIR_SHIFT ? 1 : 0;
     }
 }
 
-/* The same where a row is one vector and few: the products of x and y taps stay in registers, so that a row takes one load and
- * one store, and a plane two taps. */
-NUFFT_INLINE void NAME(spread_narrow)(REAL *corner, VEC xa, VEC xb, const struct NAME(point) * a,
-                                      const struct NAME(point) * b, int planes, int64_t plane_step,
-                                      int64_t row_step, const int wy, const int pair)
+/* Taps of `n` points from point `at` of `placed`. */
+NUFFT_INLINE void NAME(fill_chunk)(struct NAME(chunk) * chunk, const struct nufft_cpu_job *job,
+                                   const struct NAME(places) * placed, int at, int n, const int dim,
+                                   const int w, const int components)
 {
-    VEC va[NUFFT_MAX_WIDTH];
-    VEC vb[NUFFT_MAX_WIDTH];
-    NUFFT_UNROLL
-    for (int y = 0; y < wy; y++) {
-        va[y] = xa * a->y[y];
-        if (pair) {
-            vb[y] = xb * b->y[y];
+    const int nv = nufft_cpu_x_vectors(w, components, LANES);
+    const int wx = nufft_cpu_x_width(w, components, LANES, dim, X_TAPS_MAX);
+    const int nw = Y_STEP(w) / LANES;
+    const int outer = dim - 1;
+    NAME(find_pieces)(&chunk->piece[0], placed->s[0] + at, n, (wx / 2 + 2) * nv * LANES);
+    for (int d = 1; d < dim; d++) {
+        NAME(find_pieces)(&chunk->piece[d], placed->s[d] + at, n, (w / 2 + 2) * nw * LANES);
+    }
+    for (int p = 0; p < n; p++) {
+        REAL *x = chunk->x + p * X_STEP(w, components, dim);
+        REAL *y = chunk->y + p * Y_STEP(w);
+        REAL *z = chunk->z + p * Z_STEP(w) + NUFFT_CPU_PAIR_SHIFT;
+        if (nufft_cpu_grain(w, components, LANES, dim) > 1) {
+            STORE(x,
+                  (VEC){0}); /* zeros before the first tap; those after the last are in the table */
+            x += placed->lead[at + p];
+        }
+        NAME(taps_store)(x, job->table[0], &chunk->piece[0], p, nv, wx / 2 + 1);
+        if (dim == 3) {
+            NAME(taps_store)(y, job->table[1], &chunk->piece[1], p, nw, w / 2 + 1);
+        }
+        if (dim > 1) {
+            NAME(taps_store)(z, job->table[outer], &chunk->piece[outer], p, nw, w / 2 + 1);
         }
     }
-    for (int z = 0; z < planes; z++) {
-        NUFFT_UNROLL
-        for (int y = 0; y < wy; y++) {
-            REAL *row = corner + y * row_step;
-            VEC sum = LOAD(row) + va[y] * a->z[z];
+}
+
+/* Strengths lie where the user put them: far apart. Those of the chunk after the next are asked for. */
+NUFFT_INLINE void NAME(ask_ahead)(const struct nufft_cpu_job *job, int64_t first, const int spread,
+                                  const int components)
+{
+    const int64_t left = job->end - first;
+    const int64_t ahead = left < 3 * NUFFT_CPU_CHUNK ? left : 3 * NUFFT_CPU_CHUNK;
+    for (int64_t p = 2 * NUFFT_CPU_CHUNK; p < ahead; p++) {
+        const int64_t far = (int64_t)job->order[first + p] * components;
+        if (spread) {
+            __builtin_prefetch((const REAL *)job->strengths + far, 0);
+        } else {
+            __builtin_prefetch((REAL *)job->values + far, 1);
+        }
+    }
+}
+
+/* Whether a point is interpolated alone, its y taps in registers; whether spread with the products of x and y taps there. */
+NUFFT_INLINE int NAME(is_narrow)(const int spread, const int dim, const int w, const int nv)
+{
+    return !spread && dim == 3 && ((nv == 1 && w <= 8) || (nv == 2 && w <= 6));
+}
+NUFFT_INLINE int NAME(is_flat)(const int spread, const int dim, const int w, const int nv)
+{
+    return spread && dim == 3 && nv == 1 && w <= 6;
+}
+
+/* Spreads or interpolates, for all vectors, point a, and b if `pair`; `planes` rows or planes from the corner on. Their strengths
+ * are ja and jb values after the first. */
+NUFFT_INLINE void NAME(take_points)(const struct nufft_cpu_job *job, REAL *corner,
+                                    const struct NAME(point) * a, const struct NAME(point) * b,
+                                    int64_t ja, int64_t jb, int planes, const int pair,
+                                    const int spread, const int dim, const int w,
+                                    const int components)
+{
+    const int nv = nufft_cpu_x_vectors(w, components, LANES);
+    const int wy = dim == 3 ? w : 1;
+    const int64_t row = job->tile_row;
+    const int64_t plane = dim == 3 ? job->tile_plane : job->tile_row;
+    for (int64_t v = 0; v < job->count; v++) {
+        VEC va[NUFFT_MAX_WIDTH];
+        VEC vb[NUFFT_MAX_WIDTH];
+        if (spread) {
+            const REAL *c = (const REAL *)job->strengths + v * job->strengths_vector;
+            NAME(weigh)(va, a->x, c + ja, nv, components);
             if (pair) {
-                sum += vb[y] * b->z[z];
+                NAME(weigh)(vb, b->x, c + jb, nv, components);
             }
-            STORE(row, sum);
+            if (NAME(is_flat)(spread, dim, w, nv)) {
+                NAME(spread_narrow)
+                (corner, va[0], pair ? vb[0] : va[0], a, b, planes, plane, row, wy, pair);
+            } else {
+                NAME(spread_points)
+                (corner, va, pair ? vb : va, a, b, planes, plane, row, wy, nv, pair);
+            }
+        } else {
+            REAL *c = (REAL *)job->values + v * job->strengths_vector;
+            if (NAME(is_narrow)(spread, dim, w, nv)) {
+                NAME(gather_narrow)(corner, va, a, plane, row, w, nv);
+            } else {
+                NAME(gather_points)(corner, va, vb, a, b, planes, plane, row, wy, nv, pair);
+            }
+            if (pair) {
+                NAME(reduce)(c + jb, vb, b->x, nv, components);
+            }
+            NAME(reduce)(c + ja, va, a->x, nv, components);
         }
-        corner += plane_step;
-    }
-}
-
-/* Sums over y and z at one point or two, before the dot product with the x taps: sa, sb receive `nv` vectors. */
-NUFFT_INLINE void NAME(gather_points)(const REAL *corner, VEC *sa, VEC *sb,
-                                      const struct NAME(point) * a, const struct NAME(point) * b,
-                                      int planes, int64_t plane_step, int64_t row_step,
-                                      const int wy, const int nv, const int pair)
-{
-    const int nb = pair && nv > 6 ? (nv + 1) / 2 : nv;
-    NUFFT_UNROLL
-    for (int i = 0; i < nv; i++) {
-        sa[i] = (VEC){0};
-        sb[i] = (VEC){0};
-    }
-    for (int z = 0; z < planes; z++) {
-        NUFFT_UNROLL
-        for (int first = 0; first < nv; first += nb) {
-            const int n = nv - first < nb ? nv - first : nb;
-            VEC za[NUFFT_MAX_WIDTH];
-            VEC zb[NUFFT_MAX_WIDTH];
-            const REAL *row = corner + first * LANES;
-            NUFFT_UNROLL
-            for (int i = 0; i < n; i++) {
-                za[i] = LOAD(row + i * LANES);
-                if (wy > 1) {
-                    zb[i] = za[i] * b->y[0];
-                    za[i] = za[i] * a->y[0];
-                } else {
-                    zb[i] = za[i];
-                }
-            }
-            NUFFT_UNROLL_ROWS
-            for (int y = 1; y < wy; y++) {
-                row += row_step;
-                NUFFT_UNROLL
-                for (int i = 0; i < n; i++) {
-                    const VEC value = LOAD(row + i * LANES);
-                    za[i] += value * a->y[y];
-                    if (pair) {
-                        zb[i] += value * b->y[y];
-                    }
-                }
-            }
-            NUFFT_UNROLL
-            for (int i = 0; i < n; i++) {
-                sa[first + i] += za[i] * a->z[z];
-                if (pair) {
-                    sb[first + i] += zb[i] * b->z[z];
-                }
-            }
-        }
-        corner += plane_step;
-    }
-}
-
-/* The same for one point whose y taps all fit in registers (one or two vectors a row): a row then takes one fused load and
- * multiply-add a vector, and sharing loads with another point would only cost registers. */
-NUFFT_INLINE void NAME(gather_narrow)(const REAL *corner, VEC *s, const struct NAME(point) * a,
-                                      int64_t plane_step, int64_t row_step, const int w,
-                                      const int nv)
-{
-    VEC ky[NUFFT_MAX_WIDTH];
-    NUFFT_UNROLL
-    for (int y = 0; y < w; y++) {
-        ky[y] = ALL(a->y[y]);
-    }
-    NUFFT_UNROLL
-    for (int i = 0; i < nv; i++) {
-        s[i] = (VEC){0};
-    }
-    NUFFT_UNROLL_ROWS
-    for (int z = 0; z < w; z++) {
-        NUFFT_UNROLL
-        for (int i = 0; i < nv; i++) {
-            VEC sum = LOAD(corner + i * LANES) * ky[0];
-            NUFFT_UNROLL
-            for (int y = 1; y < w; y++) {
-                sum += LOAD(corner + y * row_step + i * LANES) * ky[y];
-            }
-            s[i] += sum * a->z[z];
-        }
-        corner += plane_step;
-    }
-}
-
-/* value = sum over the lanes of s . kx, the real and imaginary lanes apart. */
-NUFFT_INLINE void NAME(reduce)(REAL *value, const VEC *s, const REAL *kx, const int nv,
-                               const int components)
-{
-    VEC total = s[0] * LOAD(kx);
-    NUFFT_UNROLL
-    for (int i = 1; i < nv; i++) {
-        total += s[i] * LOAD(kx + i * LANES);
-    }
-    REAL lane[LANES] __attribute__((aligned(64)));
-    STORE(lane, total);
-    NUFFT_UNROLL
-    for (int half = LANES / 2; half >= components; half /= 2) {
-        NUFFT_UNROLL
-        for (int l = 0; l < half; l++) {
-            lane[l] += lane[l + half];
-        }
-    }
-    NUFFT_UNROLL
-    for (int c = 0; c < components; c++) {
-        value[c] = lane[c];
+        corner += job->tile_vector;
     }
 }
 
@@ -280,33 +207,17 @@ NUFFT_INLINE void NAME(reduce)(REAL *value, const VEC *s, const REAL *kx, const 
 NUFFT_INLINE void NAME(kernel_body)(const struct nufft_cpu_job *job, const int spread,
                                     const int dim, const int w, const int components)
 {
-    const int nv = (w * components + LANES - 1) / LANES;
-    const int grain = nufft_cpu_grain(w, components, LANES, dim);
-    const int wx = nufft_cpu_x_width(w, components, LANES, dim, X_TAPS_MAX);
-    const int nw = (w + LANES - 1) / LANES;
-    const int wy = dim == 3 ? w : 1;
+    const int nv = nufft_cpu_x_vectors(w, components, LANES);
     const int wz = dim > 1 ? w : 1;
     const int shift = NUFFT_CPU_PAIR_SHIFT;
-    const int narrow = !spread && dim == 3 && ((nv == 1 && w <= 8) || (nv == 2 && w <= 6));
-    const int flat = spread && dim == 3 && nv == 1 && w <= 6;
-    const int64_t row_step = job->tile_row;
+    const int pairs = dim > 1 && !NAME(is_narrow)(spread, dim, w, nv);
     const int64_t plane_step = dim == 3 ? job->tile_plane : job->tile_row;
-    /* Taps of a point are x_taps, y_taps, z_taps apart; the arrays are for the widest kernel. */
-    const int x_taps = nv * LANES + (grain > 1 ? LANES : 0);
-    const int y_taps = nw * LANES;
-    const int z_taps = nw * LANES + 2 * shift;
-    struct NAME(pieces) piece[3];
-    REAL kx[NUFFT_CPU_CHUNK * (2 * NUFFT_MAX_WIDTH + LANES)] __attribute__((aligned(64)));
-    REAL ky[NUFFT_CPU_CHUNK * 2 * NUFFT_MAX_WIDTH] __attribute__((aligned(64)));
-    REAL kz[NUFFT_CPU_CHUNK * (2 * NUFFT_MAX_WIDTH + 2 * NUFFT_CPU_PAIR_SHIFT)]
-        __attribute__((aligned(64)));
-    for (int i = 0; i < NUFFT_CPU_CHUNK * z_taps; i++) {
-        kz[i] = dim == 1 && i % z_taps == shift ? 1 : 0;
-    }
+    struct NAME(chunk) chunk;
     struct NAME(places) placed;
     int64_t block = job->begin; /* the points in `placed` */
     int64_t block_end = job->begin;
     int64_t next = job->begin;
+    NAME(clear_chunk)(&chunk, dim, w);
     while (next < job->end) {
         if (next + NUFFT_CPU_CHUNK > block_end && block_end < job->end) {
             block = next;
@@ -317,93 +228,34 @@ NUFFT_INLINE void NAME(kernel_body)(const struct nufft_cpu_job *job, const int s
         const int at = (int)(first - block);
         const int n =
             block_end - first < NUFFT_CPU_CHUNK ? (int)(block_end - first) : NUFFT_CPU_CHUNK;
-        /* Strengths lie where the user put them: far apart. Those of the chunk after the next are asked for now. */
-        const int64_t ahead =
-            job->end - first < 3 * NUFFT_CPU_CHUNK ? job->end - first : 3 * NUFFT_CPU_CHUNK;
-        for (int64_t p = 2 * NUFFT_CPU_CHUNK; p < ahead; p++) {
-            const int64_t far = (int64_t)job->order[first + p] * components;
-            if (spread) {
-                __builtin_prefetch((const REAL *)job->strengths + far, 0);
-            } else {
-                __builtin_prefetch((REAL *)job->values + far, 1);
-            }
-        }
-        NAME(find_pieces)(&piece[0], placed.s[0] + at, n, (wx / 2 + 2) * nv * LANES);
-        for (int d = 1; d < dim; d++) {
-            NAME(find_pieces)(&piece[d], placed.s[d] + at, n, (w / 2 + 2) * nw * LANES);
-        }
         const int32_t *offset = placed.offset + at;
-        for (int p = 0; p < n; p++) {
-            REAL *x = kx + p * x_taps;
-            if (grain > 1) { /* zeros before the first tap; those after the last are in the table */
-                STORE(x, (VEC){0});
-                x += placed.lead[at + p];
-            }
-            NAME(taps_store)(x, job->table[0], &piece[0], p, nv, wx / 2 + 1);
-            if (dim == 3) {
-                NAME(taps_store)(ky + p * y_taps, job->table[1], &piece[1], p, nw, w / 2 + 1);
-            }
-            if (dim > 1) {
-                NAME(taps_store)
-                (kz + p * z_taps + shift, job->table[dim - 1], &piece[dim - 1], p, nw, w / 2 + 1);
-            }
-        }
+        NAME(ask_ahead)(job, first, spread, components);
+        NAME(fill_chunk)(&chunk, job, &placed, at, n, dim, w, components);
         for (int p = 0; p < n;) {
-            const int64_t j = first + p;
             const int64_t apart = p + 1 < n ? (int64_t)offset[p + 1] - offset[p] : -1;
             int dz = 0;
             while (dz <= shift && apart != dz * plane_step) {
                 dz++;
             }
-            const int pair = dim > 1 && !narrow && dz <= shift;
-            if (dim > 1 && !narrow && !pair && p + 1 == n && p > 0 && job->end > first + n) {
+            const int pair = pairs && dz <= shift;
+            if (pairs && !pair && p + 1 == n && p > 0 && job->end > first + n) {
                 break; /* its partner may be the first of the next chunk */
             }
             const int q = pair ? p + 1 : p;
-            const struct NAME(point)
-                a = {.x = kx + p * x_taps, .y = ky + p * y_taps, .z = kz + p * z_taps + shift};
-            const struct NAME(point)
-                b = {.x = kx + q * x_taps, .y = ky + q * y_taps, .z = kz + q * z_taps + shift - dz};
-            const int64_t ja = (int64_t)job->order[j] * components;
+            const struct NAME(point) a = {.x = chunk.x + p * X_STEP(w, components, dim),
+                                          .y = chunk.y + p * Y_STEP(w),
+                                          .z = chunk.z + p * Z_STEP(w) + shift};
+            const struct NAME(point) b = {.x = chunk.x + q * X_STEP(w, components, dim),
+                                          .y = chunk.y + q * Y_STEP(w),
+                                          .z = chunk.z + q * Z_STEP(w) + shift - dz};
+            const int64_t ja = (int64_t)job->order[first + p] * components;
             const int64_t jb = (int64_t)job->order[first + q] * components;
             REAL *corner = (REAL *)job->tile + offset[p];
-            for (int64_t v = 0; v < job->count; v++) {
-                VEC va[NUFFT_MAX_WIDTH];
-                VEC vb[NUFFT_MAX_WIDTH];
-                if (spread) {
-                    const REAL *c = (const REAL *)job->strengths + v * job->strengths_vector;
-                    NAME(weigh)(va, a.x, c + ja, nv, components);
-                    if (pair) {
-                        NAME(weigh)(vb, b.x, c + jb, nv, components);
-                    }
-                    if (flat && pair) {
-                        NAME(spread_narrow)
-                        (corner, va[0], vb[0], &a, &b, wz + dz, plane_step, row_step, wy, 1);
-                    } else if (flat) {
-                        NAME(spread_narrow)
-                        (corner, va[0], va[0], &a, &a, wz, plane_step, row_step, wy, 0);
-                    } else if (pair) {
-                        NAME(spread_points)
-                        (corner, va, vb, &a, &b, wz + dz, plane_step, row_step, wy, nv, 1);
-                    } else {
-                        NAME(spread_points)
-                        (corner, va, va, &a, &a, wz, plane_step, row_step, wy, nv, 0);
-                    }
-                } else {
-                    REAL *c = (REAL *)job->values + v * job->strengths_vector;
-                    if (narrow) {
-                        NAME(gather_narrow)(corner, va, &a, plane_step, row_step, w, nv);
-                    } else if (pair) {
-                        NAME(gather_points)
-                        (corner, va, vb, &a, &b, wz + dz, plane_step, row_step, wy, nv, 1);
-                        NAME(reduce)(c + jb, vb, b.x, nv, components);
-                    } else {
-                        NAME(gather_points)
-                        (corner, va, vb, &a, &a, wz, plane_step, row_step, wy, nv, 0);
-                    }
-                    NAME(reduce)(c + ja, va, a.x, nv, components);
-                }
-                corner += job->tile_vector;
+            if (pair) {
+                NAME(take_points)
+                (job, corner, &a, &b, ja, jb, wz + dz, 1, spread, dim, w, components);
+            } else {
+                NAME(take_points)(job, corner, &a, &a, ja, ja, wz, 0, spread, dim, w, components);
             }
             p += pair ? 2 : 1;
             next = first + p;
@@ -474,6 +326,9 @@ static const struct nufft_cpu_kernels NAME(kernels) = {
 #undef ALL
 #undef LOAD
 #undef STORE
+#undef X_STEP
+#undef Y_STEP
+#undef Z_STEP
 #undef KERNEL
 #undef KERNELS
 #undef ENTRY_SPREAD_1_1
