@@ -18,7 +18,8 @@
  *     c_j = sum_{k stored} h_k Re( f_k exp(i s k.x_j) ),  h = 1 where k_x = 0 or k_x = N_x/2, else 2,
  * which is the full transform of a Hermitian array.
  *
- * Memory: a plan on the CPU holds the fine grid (halved by real data), 6 bytes a point, and up to 2 MB a thread.
+ * Memory: a plan on the CPU holds the fine grid (halved by real data), 4 bytes a point, and up to 2 MB a thread; while points
+ * are set 2 bytes a point more, in the fine grid where they fit.
  *
  * Accuracy: relative l2 error of a transform at most 3 times `tolerance`, as far as the precision
  * allows. The same points and plan options give the same bits for every number of threads. On CUDA this holds, on the same kind
