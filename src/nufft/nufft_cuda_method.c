@@ -3,10 +3,10 @@
  * The model counts, for an H200 (132 multiprocessors at 1.98 GHz, 4.8 TB/s), what the comments above the kernels count;
  * nothing in it was measured:
  *   GM, GM-sort  spread: w^d atomic additions of every value at L2_ATOMIC bytes a ns; interpolate: w^(d-1) rows
- *                through L1, 128 bytes a cycle and at least half a cycle each, once for each part of complex numbers,
- *                and an exchange of kernel values between lanes, in the same unit
+ *                through L1, 128 bytes a cycle and at least half a cycle each, and an exchange of kernel values between
+ *                lanes, in the same unit
  *   SM           spread: w^d additions in shared memory, 32 a cycle (single precision) or 2 (double, which the hardware
- *                does by compare and swap); interpolate: as GM-sort, both parts at once; and the tiles' traffic
+ *                does by compare and swap); interpolate: as GM-sort; and the tiles' traffic
  *   COLUMN       multiply-adds of the warps that a point touches, overhead instructions, kernel values; interpolate: or
  *                the exchanges between lanes with the accesses of shared memory and L1, where they take longer; the planes'
  *                traffic; and the passes that a spread in fixed point takes more (nufft_kernels_fixed.cu)
@@ -37,15 +37,15 @@ static double components_of(const struct nufft_plan *plan)
     return plan->options.real_data ? 1.0 : 2.0;
 }
 
-/* Cycles that the rows of a point take, read through L1 or shared memory `times` times. */
-static double row_cycles(const struct nufft_plan *plan, double times)
+/* Cycles that the rows of a point take, read through L1 or shared memory. */
+static double row_cycles(const struct nufft_plan *plan)
 {
     const double w = width_of(plan);
     const double bytes = w * components_of(plan) * value_bytes(plan);
     const double reads = ceil(bytes / 128.0) * (bytes > 64.0 ? 1.0 : 0.5);
     const double lanes = w <= 4.0 ? 4.0 : w <= 8.0 ? 8.0 : 16.0;
     const double exchange = value_bytes(plan) / 4.0 * lanes / 32.0;
-    return pow(w, plan->dimension - 1) * (times * reads + exchange);
+    return pow(w, plan->dimension - 1) * (reads + exchange);
 }
 
 static double column_cycles(const struct nufft_plan *plan)
@@ -88,11 +88,10 @@ double nufft_cuda_point_ns(const struct nufft_plan *plan, int method)
     switch (method) {
     case NUFFT_METHOD_GM:
     case NUFFT_METHOD_GM_SORT:
-        return spread ? values * value_bytes(plan) / L2_ATOMIC
-                      : row_cycles(plan, components_of(plan)) * NS_PER_CYCLE;
+        return spread ? values * value_bytes(plan) / L2_ATOMIC : row_cycles(plan) * NS_PER_CYCLE;
     case NUFFT_METHOD_SM:
         return spread ? values / (plan->precision == NUFFT_FLOAT ? 32.0 : 2.0) * NS_PER_CYCLE
-                      : row_cycles(plan, 1.0) * NS_PER_CYCLE;
+                      : row_cycles(plan) * NS_PER_CYCLE;
     default: /* fixed point: a point's index and strength are read for the scale */
         return column_cycles(plan) * NS_PER_CYCLE +
                (is_fixed_point(plan) ? (4.0 + strength) / MEMORY : 0.0);

@@ -44,6 +44,15 @@ __device__ __forceinline__ T kernel_tap(const T *__restrict__ poly, int width, i
     return value;
 }
 
+/* Two values side by side, read in one access. */
+template <class T> struct pair_of;
+template <> struct pair_of<float> {
+    typedef float2 type;
+};
+template <> struct pair_of<double> {
+    typedef double2 type;
+};
+
 /* The vectors of one group (one or two) in an array of `vector` items each. */
 template <class T, int LAYOUT> struct field {
     static const int n = components_of<LAYOUT>::n;
@@ -56,6 +65,19 @@ template <class T, int LAYOUT> struct field {
     __device__ T *at(int64_t i, int c) const
     {
         return base + (LAYOUT == COMPLEX ? 2 * i + c : i + c * vector);
+    }
+    /* All values of item i; complex ones must lie at multiples of their size. */
+    __device__ __forceinline__ void read(T *value, int64_t i) const
+    {
+        if (LAYOUT == COMPLEX) {
+            const typename pair_of<T>::type both = ((const typename pair_of<T>::type *)base)[i];
+            value[0] = both.x;
+            value[n - 1] = both.y;
+        } else {
+            for (int c = 0; c < n; c++) {
+                value[c] = *at(i, c);
+            }
+        }
     }
 };
 
