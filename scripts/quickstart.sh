@@ -67,7 +67,10 @@ find_cmocka() { links cmocka.h "" cmocka || links cmocka.h -lcmocka; }
 find_python() { python_with_libraries >/dev/null; }
 find_format() { clang-format-14 --version >/dev/null 2>&1 || clang-format --version 2>/dev/null | grep -q 'version 14\.'; }
 find_cuda_headers() { ls "${CUDA_HOME:-/usr/local/cuda}"/include/cuda_runtime.h >/dev/null 2>&1 || command -v nvcc >/dev/null 2>&1; }
-find_aarch64() { command -v aarch64-linux-gnu-gcc >/dev/null 2>&1 || [ -f /usr/aarch64-linux-gnu/include/stdlib.h ]; }
+find_aarch64() {
+    command -v aarch64-linux-gnu-gcc >/dev/null 2>&1 ||
+        { command -v clang >/dev/null 2>&1 && [ -f /usr/aarch64-linux-gnu/include/stdlib.h ]; }
+}
 find_thread_sanitizer() { echo 'int main() { return 0; }' | clang++ -fsanitize=thread -x c++ -o /dev/null - 2>/dev/null; }
 
 needs() {

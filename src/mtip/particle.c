@@ -217,7 +217,7 @@ enum mtip_status particle_create(struct atoms *atoms, const char *name)
                           "no built-in particle is called '%s'; there are protein and rod", name);
     }
     chain.rng = rng_stream(chain.body->seed, RNG_PARTICLE, 0, 0);
-    chain.capacity = chain.body->n_residues + 64;
+    chain.capacity = chain.body->n_residues + PARTICLE_CHAIN_SPARE;
     MTIP_TRY(MEMORY_ALLOC(&chain.residues, chain.capacity, "residues"));
     MTIP_TRY(MEMORY_ALLOC(&chain.axis_points, 3 * chain.capacity, "helix axes"));
     particle_chain_grow(&chain);

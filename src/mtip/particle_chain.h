@@ -34,8 +34,11 @@ struct chain {
     int64_t n_residues, n_axis_points, capacity;
 };
 
-/* Lays helices and loops until the chain has the residues of its body, at most (or no more fit). The arrays are given, with room for
- * 64 residues more than that, for the last loop and helix may pass the end. */
+/* Residues that the last loop and helix may pass the end by, before they are cut. */
+#define PARTICLE_CHAIN_SPARE 64
+
+/* Lays helices and loops until the chain has the residues of its body, or no more fit. The arrays are given, with room for
+ * PARTICLE_CHAIN_SPARE residues more than that. */
 void particle_chain_grow(struct chain *chain);
 
 /* A unit vector, all directions alike. */

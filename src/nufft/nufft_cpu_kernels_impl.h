@@ -118,8 +118,8 @@ NUFFT_INLINE void NAME(fill_chunk)(struct NAME(chunk) * chunk, const struct nuff
         REAL *y = chunk->y + p * Y_STEP(w);
         REAL *z = chunk->z + p * Z_STEP(w) + NUFFT_CPU_PAIR_SHIFT;
         if (nufft_cpu_grain(w, components, LANES, dim) > 1) {
-            STORE(x,
-                  (VEC){0}); /* zeros before the first tap; those after the last are in the table */
+            /* Zeros before the first tap; those after the last are in the table. */
+            STORE(x, (VEC){0});
             x += placed->lead[at + p];
         }
         NAME(taps_store)(x, job->table[0], &chunk->piece[0], p, nv, wx / 2 + 1);

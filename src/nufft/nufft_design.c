@@ -182,7 +182,7 @@ static double total_cost(const struct nufft_plan *plan, double points)
 }
 
 /* Whether the fine grid takes more memory than a complex one of upsampling 2 and 3 bytes a point do. A wider kernel on a
- * smaller one then took 7 to 25 % more time where it was measured (double precision, 1e-12, complex), for about half the
+ * smaller one then took 7 to 42 % more time where it was measured (double precision, 1e-12, complex), for about half the
  * grid. Small grids may be of any size. */
 static int is_large(const struct nufft_plan *plan, double points)
 {

@@ -138,9 +138,7 @@ __global__ void interpolate_shared_kernel(struct nufft_job job, void *strengths,
         const field<T, LAYOUT> to(strengths, job.n_points, g), from(job.grid, job.grid_vector, g);
         for (int i = t; i < tile.cells; i += BLOCK) {
             const int64_t cell = tile_cell(tile, job, i);
-            for (int m = 0; m < N; m++) {
-                copy[i * N + m] = *from.at(cell, m);
-            }
+            from.read(copy + i * N, cell);
         }
         __syncthreads();
         for (int64_t base = sub.begin; base < sub.end; base += BLOCK / LANES) {
