@@ -329,6 +329,32 @@ static void test_memory(void **state)
     }
 }
 
+/* Execute takes no memory and waits for nothing, by any method, in both directions and precisions. */
+static void test_execute_only_launches(void **state)
+{
+    (void)state;
+    static const int kinds[] = {HOSTCUDA_ALLOC, HOSTCUDA_PINNED, HOSTCUDA_SYNC};
+    for (int i = 0; i < 2 * 2 * (NUFFT_METHOD_COLUMN + 1); i++) {
+        struct nufft_case c = base_case(1 + i % 2, i / 4);
+        c.precision = i / 2 % 2 ? NUFFT_DOUBLE : NUFFT_FLOAT;
+        c.tolerance = 1e-4;
+        struct running r;
+        start(&r, c);
+        assert_ok(set_points(&r));
+        long before[3];
+        for (int k = 0; k < 3; k++) {
+            before[k] = hostcuda_calls(kinds[k]);
+        }
+        const long launches = hostcuda_calls(HOSTCUDA_LAUNCH);
+        assert_ok(nufft_plan_execute(r.plan, r.strengths, r.modes));
+        for (int k = 0; k < 3; k++) {
+            assert_int_equal(hostcuda_calls(kinds[k]), before[k]);
+        }
+        assert_true(hostcuda_calls(HOSTCUDA_LAUNCH) > launches);
+        finish(&r);
+    }
+}
+
 /* One use of a plan; what it returns where a call in it fails. */
 static enum mtip_status use_plan(const struct running *r)
 {
@@ -392,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_stream_and_device),
 #ifdef MTIP_HOSTCUDA
         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_execute_only_launches),
         cmocka_unit_test(test_failing_calls),
 #endif
     };
