@@ -61,7 +61,7 @@ DEFINES := -DMTIP_VERSION='"$(VERSION)"' $(if $(filter 1,$(HAVE_CUDA)),-DMTIP_HA
 ALL_CFLAGS := -std=c11 $(OPTIMISE) -fno-math-errno -ffp-contract=off -fopenmp -fPIC $(WARNINGS) \
     $(if $(filter 1,$(WERROR)),-Werror) $(SANITIZE) $(INCLUDES) $(DEFINES) $(CFLAGS)
 LIBS := $(call pkg_libs,$(CONFIG_PKG),-lconfig) $(call pkg_libs,$(HDF5_PKG),-lhdf5) \
-    -lfftw3_omp -lfftw3f_omp $(call pkg_libs,$(FFTW_PKG),-lfftw3) $(call pkg_libs,$(FFTWF_PKG),-lfftw3f) \
+    $(call pkg_libs,$(FFTW_PKG),-lfftw3) $(call pkg_libs,$(FFTWF_PKG),-lfftw3f) \
     $(call pkg_libs,$(BLAS_PKG),-lopenblas) -lm
 LIBS_HOST := $(LIBS)
 ALL_LDFLAGS := -fopenmp $(SANITIZE) $(LDFLAGS)
@@ -119,8 +119,8 @@ endif
 
 # ---- the NUFFT alone, for other programs -----------------------------------------------------
 # Both libraries show the names of nufft.h and status.h and no others, so that a program may use any name it likes.
-NUFFT_OBJECTS := $(call module_objects,nufft) $(patsubst %,$(BUILD)/src/core/%.o,memory status $(if $(filter 1,$(HAVE_CUDA)),status_cuda))
-NUFFT_LIBS := -lfftw3_omp -lfftw3f_omp $(call pkg_libs,$(FFTW_PKG),-lfftw3) $(call pkg_libs,$(FFTWF_PKG),-lfftw3f) -lm
+NUFFT_OBJECTS := $(call module_objects,nufft) $(patsubst %,$(BUILD)/src/core/%.o,fftw_lock memory status $(if $(filter 1,$(HAVE_CUDA)),status_cuda))
+NUFFT_LIBS := $(call pkg_libs,$(FFTW_PKG),-lfftw3) $(call pkg_libs,$(FFTWF_PKG),-lfftw3f) -lm
 NUFFT_PUBLIC := nufft_plan_* nufft_options_default mtip_status_*
 NUFFT_SONAME := libmtipnufft.so.$(firstword $(subst ., ,$(VERSION)))
 NUFFT_CUDA_LIBS = $(if $(filter 1,$(HAVE_CUDA)),$(CUDA_LIBS))

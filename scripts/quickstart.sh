@@ -61,7 +61,7 @@ find_pkg_config() { command -v pkg-config >/dev/null 2>&1; }
 find_mpi() { links mpi.h "" && command -v "${MPIRUN:-mpirun}" >/dev/null 2>&1; }
 find_hdf5() { links hdf5.h "" hdf5-serial hdf5-openmpi hdf5 || links hdf5.h -lhdf5; }
 find_libconfig() { links libconfig.h "" libconfig || links libconfig.h -lconfig; }
-find_fftw() { links fftw3.h "-lfftw3_omp -lfftw3f_omp -lfftw3 -lfftw3f" fftw3; }
+find_fftw() { links fftw3.h "-lfftw3 -lfftw3f" fftw3; }
 find_blas() { links cblas.h "" openblas || links cblas.h "" blas || links cblas.h -lopenblas; }
 find_cmocka() { links cmocka.h "" cmocka || links cmocka.h -lcmocka; }
 find_python() { python_with_libraries >/dev/null; }
@@ -81,7 +81,7 @@ pkg_config | pkg-config                 | pkg-config                            
 mpi        | MPI (mpicc, mpirun)        | openmpi-bin libopenmpi-dev                       | openmpi, or cray-mpich with CC=cc
 hdf5       | HDF5 (hdf5.h)              | libhdf5-dev                                      | cray-hdf5, or hdf5
 libconfig  | libconfig (libconfig.h)    | libconfig-dev                                    | libconfig
-fftw       | FFTW 3, double, float, omp | libfftw3-dev                                     | cray-fftw, or fftw
+fftw       | FFTW 3, double, float      | libfftw3-dev                                     | cray-fftw, or fftw
 blas       | BLAS with cblas.h          | libopenblas-dev                                  | openblas
 python     | Python with numpy h5py matplotlib | python3-numpy python3-h5py python3-matplotlib | python, cray-python; pip install numpy h5py matplotlib
 END

@@ -61,6 +61,22 @@ enum mtip_status nufft_through_plan(double *out, const struct nufft_case *c,
 /* Creates the plan of a case. */
 enum mtip_status nufft_case_plan(struct nufft_plan **plan, const struct nufft_case *c);
 
+/* A case's data on the host in its precision, to run plans on one step at a time. The arrays are owned, and may be freed and
+ * set to NULL before finish. */
+struct nufft_run {
+    const struct nufft_case *c;
+    const struct nufft_data *data;
+    size_t real_size;
+    void *strengths;
+    void *modes;
+    void *x[3];
+    void *s[3];
+};
+void nufft_run_start(struct nufft_run *r, const struct nufft_case *c,
+                     const struct nufft_data *data);
+void nufft_run_points(struct nufft_plan *plan, const struct nufft_run *r);
+void nufft_run_finish(struct nufft_run *r);
+
 /* Sum of what `check`, which counts failures, returns with the kernels of each instruction set that this processor has.
  * MTIP_NUFFT_ISA chooses them and is unset afterwards. Prints which they are. */
 int nufft_each_instruction_set(int (*check)(void));

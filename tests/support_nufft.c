@@ -229,6 +229,36 @@ enum mtip_status nufft_case_plan(struct nufft_plan **plan, const struct nufft_ca
                              vectors_of(c), c->tolerance, c->precision, &options);
 }
 
+void nufft_run_start(struct nufft_run *r, const struct nufft_case *c, const struct nufft_data *data)
+{
+    *r = (struct nufft_run){.c = c, .data = data};
+    r->real_size = c->precision == NUFFT_FLOAT ? sizeof(float) : sizeof(double);
+    r->strengths = nufft_to_precision(data->strengths, data->values, c->precision);
+    r->modes = nufft_to_precision(data->modes, data->mode_values, c->precision);
+    for (int a = 0; a < c->dimension; a++) {
+        r->x[a] = nufft_to_precision(data->x[a], c->n_points, c->precision);
+        r->s[a] = c->type == 3 ? nufft_to_precision(data->s[a], c->n_targets, c->precision) : NULL;
+    }
+}
+
+void nufft_run_points(struct nufft_plan *plan, const struct nufft_run *r)
+{
+    assert_int_equal(nufft_plan_set_points(plan, r->c->n_points, r->x[0], r->x[1], r->x[2],
+                                           r->c->type == 3 ? r->c->n_targets : 0, r->s[0], r->s[1],
+                                           r->s[2]),
+                     MTIP_OK);
+}
+
+void nufft_run_finish(struct nufft_run *r)
+{
+    for (int a = 0; a < 3; a++) {
+        free(r->x[a]);
+        free(r->s[a]);
+    }
+    free(r->strengths);
+    free(r->modes);
+}
+
 int nufft_each_instruction_set(int (*check)(void))
 {
     static const char *const names[] = {"portable", "avx2", "avx512"};

@@ -198,6 +198,26 @@ static void test_smallest(void **state)
     assert_int_equal(failures, 0);
 }
 
+/* All small sizes in 1-D and 2-D: how lines are cut and grouped depends on what divides them. */
+static void test_all_sizes(void **state)
+{
+    (void)state;
+    int failures = 0;
+    for (int i = 0; i < 2 * 2 * 150 * 2; i++) {
+        struct nufft_case c = {.n_points = 30, .tolerance = 1e-10, .n_vectors = 2};
+        c.precision = NUFFT_DOUBLE;
+        c.type = 1 + i % 2;
+        c.real_data = i / 2 % 2;
+        c.n_modes[0] = 1 + i / 4 % 150;
+        c.dimension = 1 + i / 600;
+        c.n_modes[1] = c.dimension == 2 ? 1 + c.n_modes[0] % 29 : 1;
+        c.n_modes[2] = 1;
+        c.n_threads = 1 + i % 3;
+        failures += check_case(&c);
+    }
+    assert_int_equal(failures, 0);
+}
+
 /* More vectors than are on the grid at once. */
 static void test_vectors(void **state)
 {
@@ -219,13 +239,13 @@ static void test_vectors(void **state)
 static void test_threads(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2 * 3 * 2; i++) {
+    for (int i = 0; i < 2 * 3 * 2 * 2; i++) {
         static const int64_t large[3][3] = {{20000, 1, 1}, {150, 203, 1}, {24, 47, 43}};
         struct nufft_case c = {.n_points = 70000, .tolerance = 1e-4, .layout = LAYOUT_CLUSTERED};
         c.type = 1 + i % 2;
         c.dimension = 1 + i / 2 % 3;
-        c.precision = i / 6 ? NUFFT_DOUBLE : NUFFT_FLOAT;
-        c.real_data = i % 3 == 0;
+        c.precision = i / 6 % 2 ? NUFFT_DOUBLE : NUFFT_FLOAT;
+        c.real_data = i / 12;
         c.n_threads = 1;
         memcpy(c.n_modes, large[c.dimension - 1], sizeof c.n_modes);
         struct nufft_data data;
@@ -254,6 +274,7 @@ int main(void)
         cmocka_unit_test(test_instruction_sets),
         cmocka_unit_test(test_layouts),
         cmocka_unit_test(test_smallest),
+        cmocka_unit_test(test_all_sizes),
         cmocka_unit_test(test_vectors),
         cmocka_unit_test(test_threads),
     };

@@ -19,31 +19,8 @@
 #define KEEPS_FREED_MEMORY 0
 #endif
 
-/* A case's plan runs on the points as `x`, `s` hold them; the result in the case's precision is the caller's (free). */
-struct run {
-    const struct nufft_case *c;
-    const struct nufft_data *data;
-    size_t real_size;
-    void *strengths; /* owned, and so on */
-    void *modes;
-    void *x[3];
-    void *s[3];
-};
-
-static void start(struct run *r, const struct nufft_case *c, const struct nufft_data *data)
-{
-    *r = (struct run){.c = c, .data = data};
-    r->real_size = c->precision == NUFFT_FLOAT ? sizeof(float) : sizeof(double);
-    r->strengths = nufft_to_precision(data->strengths, data->values, c->precision);
-    r->modes = nufft_to_precision(data->modes, data->mode_values, c->precision);
-    for (int a = 0; a < c->dimension; a++) {
-        r->x[a] = nufft_to_precision(data->x[a], c->n_points, c->precision);
-        r->s[a] = c->type == 3 ? nufft_to_precision(data->s[a], c->n_targets, c->precision) : NULL;
-    }
-}
-
 /* Gives the coordinates away: NaN first, for whoever still reads them. */
-static void forget_points(struct run *r)
+static void forget_points(struct nufft_run *r)
 {
     for (int a = 0; a < r->c->dimension; a++) {
         memset(r->x[a], 0xff, r->real_size * (size_t)r->c->n_points);
@@ -52,23 +29,6 @@ static void forget_points(struct run *r)
         free(r->s[a]);
         r->s[a] = NULL;
     }
-}
-
-static void finish(struct run *r)
-{
-    for (int a = 0; a < 3; a++) {
-        free(r->x[a]);
-        free(r->s[a]);
-    }
-    free(r->strengths);
-    free(r->modes);
-}
-
-static void set_points(struct nufft_plan *plan, const struct run *r)
-{
-    assert_ok(nufft_plan_set_points(plan, r->c->n_points, r->x[0], r->x[1], r->x[2],
-                                    r->c->type == 3 ? r->c->n_targets : 0, r->s[0], r->s[1],
-                                    r->s[2]));
 }
 
 /* Executes with the points borrowed, then with copies, of which the originals are gone: the same bits. */
@@ -86,18 +46,18 @@ static void copies_take_the_place_of_the_points(void **state)
         memcpy(c.n_modes, ((int64_t[3]){40, 35, 30}), sizeof c.n_modes);
         struct nufft_data data;
         nufft_data_make(&data, &c);
-        struct run borrowed;
-        struct run copied;
+        struct nufft_run borrowed;
+        struct nufft_run copied;
         struct nufft_plan *plan = NULL;
-        start(&borrowed, &c, &data);
+        nufft_run_start(&borrowed, &c, &data);
         assert_ok(nufft_case_plan(&plan, &c));
-        set_points(plan, &borrowed);
+        nufft_run_points(plan, &borrowed);
         assert_ok(nufft_plan_execute(plan, borrowed.strengths, borrowed.modes));
         nufft_plan_destroy(&plan);
         c.copy_points = 1;
-        start(&copied, &c, &data);
+        nufft_run_start(&copied, &c, &data);
         assert_ok(nufft_case_plan(&plan, &c));
-        set_points(plan, &copied);
+        nufft_run_points(plan, &copied);
         forget_points(&copied);
         assert_ok(nufft_plan_execute(plan, copied.strengths, copied.modes));
         assert_ok(nufft_plan_execute(plan, copied.strengths, copied.modes)); /* and once more */
@@ -106,8 +66,8 @@ static void copies_take_the_place_of_the_points(void **state)
         assert_memory_equal(c.type == 2 ? copied.strengths : copied.modes,
                             c.type == 2 ? borrowed.strengths : borrowed.modes,
                             n * copied.real_size);
-        finish(&borrowed);
-        finish(&copied);
+        nufft_run_finish(&borrowed);
+        nufft_run_finish(&copied);
         nufft_data_free(&data);
     }
 }
@@ -125,33 +85,33 @@ static int check_bad_data(void)
         c.real_data = i / 12 % 2;
         c.tolerance = tolerances[i / 6 % 2][i / 24];
         struct nufft_data data;
-        struct run bad;
-        struct run good[2];
+        struct nufft_run bad;
+        struct nufft_run good[2];
         nufft_data_make(&data, &c);
-        start(&bad, &c, &data);
+        nufft_run_start(&bad, &c, &data);
         for (int64_t j = 0; j < c.n_points; j++) {
             data.x[0][j] = -0.02 * (double)(j + 1) / (double)c.n_points;
         }
         for (int g = 0; g < 2; g++) {
             struct nufft_plan *plan = NULL;
-            start(&good[g], &c, &data);
+            nufft_run_start(&good[g], &c, &data);
             assert_ok(nufft_case_plan(&plan, &c));
             if (g == 1) {
                 memset(bad.strengths, 0xff, bad.real_size * (size_t)data.values); /* NaN */
                 memset(bad.modes, 0xff, bad.real_size * (size_t)data.mode_values);
-                set_points(plan, &bad);
+                nufft_run_points(plan, &bad);
                 assert_ok(nufft_plan_execute(plan, bad.strengths, bad.modes));
             }
-            set_points(plan, &good[g]);
+            nufft_run_points(plan, &good[g]);
             assert_ok(nufft_plan_execute(plan, good[g].strengths, good[g].modes));
             nufft_plan_destroy(&plan);
         }
         const size_t n = c.type == 2 ? (size_t)data.values : (size_t)data.mode_values;
         failures += memcmp(c.type == 2 ? good[1].strengths : good[1].modes,
                            c.type == 2 ? good[0].strengths : good[0].modes, n * bad.real_size) != 0;
-        finish(&bad);
-        finish(&good[0]);
-        finish(&good[1]);
+        nufft_run_finish(&bad);
+        nufft_run_finish(&good[0]);
+        nufft_run_finish(&good[1]);
         nufft_data_free(&data);
     }
     return failures;
@@ -217,8 +177,8 @@ static void plans_keep_their_promise(void **state)
         c.copy_points = i / 4;
         struct nufft_data data;
         nufft_data_make(&data, &c);
-        struct run r;
-        start(&r, &c, &data);
+        struct nufft_run r;
+        nufft_run_start(&r, &c, &data);
         struct nufft_options options = nufft_options_default();
         options.n_threads = c.n_threads;
         options.copy_points = c.copy_points;
@@ -228,12 +188,12 @@ static void plans_keep_their_promise(void **state)
         const int64_t before = support_resident_bytes();
         struct nufft_plan *plan = NULL;
         assert_ok(nufft_case_plan(&plan, &c));
-        set_points(plan, &r);
+        nufft_run_points(plan, &r);
         assert_ok(nufft_plan_execute(plan, r.strengths, r.modes));
         const int64_t taken = support_resident_bytes() - before;
         nufft_plan_destroy(&plan);
         assert_in_range(taken, promised / 3, promised);
-        finish(&r);
+        nufft_run_finish(&r);
         nufft_data_free(&data);
     }
 }
@@ -275,18 +235,18 @@ static void each_thread_touches_its_part_first(void **state)
         const int64_t grid = (int64_t)16 * 200 * 200 * 200;
         struct nufft_data data;
         nufft_data_make(&data, &c);
-        struct run r;
-        start(&r, &c, &data);
+        struct nufft_run r;
+        nufft_run_start(&r, &c, &data);
         struct nufft_plan *plan = NULL;
         const int64_t before = support_resident_bytes();
         const long faults = faults_of_second_thread();
         assert_ok(nufft_case_plan(&plan, &c));
         assert_true(faults_of_second_thread() - faults >= grid / 2 / HUGE_PAGE - 1);
         assert_true(support_resident_bytes() - before > grid / 4 * 3);
-        set_points(plan, &r);
+        nufft_run_points(plan, &r);
         assert_ok(nufft_plan_execute(plan, r.strengths, r.modes));
         nufft_plan_destroy(&plan);
-        finish(&r);
+        nufft_run_finish(&r);
         nufft_data_free(&data);
     }
 }

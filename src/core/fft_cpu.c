@@ -8,10 +8,10 @@
 #include "core/fft.h"
 
 #include <fftw3.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "core/fft_lines.h"
+#include "core/fftw_lock.h"
 #include "core/memory.h"
 
 #ifdef _OPENMP
@@ -33,9 +33,6 @@ struct fft_cpu {
     fftw_plan inverse;
 };
 
-/* FFTW's planner is not thread-safe; executing plans is. */
-static pthread_mutex_t planner_lock = PTHREAD_MUTEX_INITIALIZER;
-
 static void cpu_destroy(struct fft_plan *plan)
 {
     struct fft_cpu *cpu = plan->detail;
@@ -43,14 +40,14 @@ static void cpu_destroy(struct fft_plan *plan)
         return;
     }
     if (cpu->kernel == NULL) {
-        pthread_mutex_lock(&planner_lock);
+        fftw_lock();
         if (cpu->inverse != NULL) {
             fftw_destroy_plan(cpu->inverse);
         }
         if (cpu->forward != NULL) {
             fftw_destroy_plan(cpu->forward);
         }
-        pthread_mutex_unlock(&planner_lock);
+        fftw_unlock();
     }
     memory_free(&cpu->scratch);
     for (int axis = 0; axis < 3; axis++) {
@@ -67,10 +64,10 @@ static enum mtip_status create_fftw(struct fft_cpu *cpu, const int64_t n[3])
     fftw_complex *half = fftw_alloc_complex((size_t)fft_half_count(n));
     const unsigned flags = FFTW_ESTIMATE | FFTW_UNALIGNED;
     if (real != NULL && half != NULL) {
-        pthread_mutex_lock(&planner_lock);
+        fftw_lock();
         cpu->forward = fftw_plan_dft_r2c_3d(nz, ny, nx, real, half, flags | FFTW_PRESERVE_INPUT);
         cpu->inverse = fftw_plan_dft_c2r_3d(nz, ny, nx, half, real, flags);
-        pthread_mutex_unlock(&planner_lock);
+        fftw_unlock();
     }
     fftw_free(half);
     fftw_free(real);

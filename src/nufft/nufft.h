@@ -121,8 +121,8 @@ enum mtip_status nufft_plan_set_points(struct nufft_plan *plan, int64_t n_points
 /* Runs the transform. strengths: [n_vectors][n_points], complex (interleaved) or real in real-data mode;
  * modes: as above, complex. Type 1 and 3 read strengths and overwrite modes ([n_vectors][n_targets]
  * for type 3), type 2 reads modes and overwrites strengths. Input and output must not overlap.
- * Takes no memory of its own: work space is in the plan. On the CPU, FFTW takes and gives back buffers of a line or two where
- * its plan wants them, and OpenMP what it needs to start threads. On the CUDA backend nothing is allocated or waited for:
+ * Allocates nothing: all work space is in the plan. (On the CPU OpenMP may, when it starts threads or their number changes,
+ * and FFTW where a line of a 2-D or 3-D fine grid has over 285 000 cells.) On the CUDA backend nothing is waited for, either:
  * asynchronous on the plan's stream. */
 enum mtip_status nufft_plan_execute(struct nufft_plan *plan, void *strengths,
                                     void *modes) MTIP_NODISCARD;

@@ -65,6 +65,19 @@ struct nufft_cpu_folding {
 /* Tiles have numbers of 16 bits. */
 #define NUFFT_CPU_MAX_TILES 65536
 
+/* Lines of an FFT transformed together: a cache line (two in double precision) of the grid. */
+#define NUFFT_CPU_LINES 8
+
+/* Powers of w = exp(i s 2 pi / n), s the plan's sign, as the FFT of a 1-D grid wants them; complex numbers of doubles are re,
+ * im, re, im ... See nufft_cpu_long_impl.h and nufft_cpu_turn_impl.h. */
+struct nufft_cpu_twiddles {
+    int64_t rows;
+    int shift;
+    double *fine;   /* owned [2^shift]: w^i, */
+    double *coarse; /* owned: w^(i 2^shift), up to n; the product is any power */
+    void *step;     /* owned [rows][2: re, im][NUFFT_CPU_LINES] of the precision: w^(row l) */
+};
+
 typedef void nufft_cpu_kernel(const struct nufft_cpu_job *job);
 
 /* Kernels of one instruction set and precision. */
@@ -75,6 +88,10 @@ struct nufft_cpu_kernels {
     nufft_cpu_kernel *spread[2][3][NUFFT_MAX_WIDTH + 1];
     nufft_cpu_kernel *interpolate[2][3][NUFFT_MAX_WIDTH + 1];
     void (*add)(void *to, const void *from, int64_t n); /* to[i] += from[i] */
+    /* to[k][l] = from[k][l] w^(k (first + l)), complex, for all rows k and l < n <= NUFFT_CPU_LINES; rows lie to_step and
+     * from_step complex numbers apart. */
+    void (*turn)(const struct nufft_cpu_twiddles *twiddles, int64_t first, int n, void *to,
+                 int64_t to_step, const void *from, int64_t from_step);
     /* Tiles of points begin .. begin+n-1 of the user's. Returns 1 when one is beyond the limit of an axis, or NaN. */
     int (*locate)(uint16_t *tile, const void *const *x, int64_t begin, int n, int dimension,
                   const struct nufft_cpu_folding *folding);
@@ -180,8 +197,14 @@ struct nufft_cpu_state {
     struct nufft_cpu_fft *fft; /* owned */
 };
 
-/* nufft_cpu.c: threads a plan uses. */
+/* nufft_cpu_threads.c: threads a plan uses. */
 int nufft_cpu_threads(const struct nufft_plan *plan);
+/* Items 0 .. n-1 by n_threads threads, each a run of neighbours, or (uneven) each the next when it is done with one. One
+ * thread takes them in their order and without OpenMP, whose runtime takes memory even for a team of one. Not to be
+ * called from an item. */
+typedef void nufft_cpu_item(void *work, int64_t i, int thread);
+void nufft_cpu_for(int n_threads, int64_t n, nufft_cpu_item *item, void *work);
+void nufft_cpu_for_uneven(int n_threads, int64_t n, nufft_cpu_item *item, void *work);
 
 /* nufft_cpu_tiles.c: how the fine grid is cut. */
 void nufft_cpu_tiles_design(const struct nufft_plan *plan, struct nufft_cpu_state *state);

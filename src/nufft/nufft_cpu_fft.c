@@ -1,102 +1,212 @@
 /* nufft_cpu_fft.c - CPU backend: from the fine grid to the modes and back, by FFTs of only those lines that hold or need
  * data.
  *
- * The fine grid holds N of nf modes an axis. Type 1 transforms the grid in place along x, then along y only the columns
- * of kept k_x, then along z only those of kept k_x and k_y; type 2 the other way round. In 3-D with nf = 2 N this is
- * 58 % of a full FFT. Lines along y and z are gathered LINES at a time into a buffer that stays in cache, zero-padded
- * and corrected on the way. Along x rows are contiguous and are transformed where they are.
- *
- * The line of a 1-D grid is transformed by all threads together. FFTW cuts it into LINE_PARTS parts whatever their number, so
- * that this does not show in the results.
+ * The fine grid holds N of nf modes an axis. Type 1 transforms the grid along x, then along y only the columns of kept
+ * k_x, then along z only those of kept k_x and k_y; type 2 the other way round. In 3-D with nf = 2 N this is 58 % of a
+ * full FFT. Lines along y and z are gathered LINES at a time into a buffer that stays in cache, zero-padded and corrected
+ * on the way. Rows along x are contiguous: one at a time, and only their kept cells are written. The line of a 1-D grid is
+ * cut into many short ones (nufft_cpu_long_impl.h).
  *
  * Plans are made with FFTW_ESTIMATE: measured plans would differ from run to run and rank to rank, and so would the
- * last bits of results.
+ * last bits of results. Every line is transformed by one thread, hence their number does not show in the results. All
+ * transforms go from one array to another: in place FFTW would take buffers of its own in each, and be slower. Each thread
+ * has two buffers in the plan.
  */
 #include <fftw3.h>
-#include <omp.h>
-#include <pthread.h>
+#include <math.h>
 #include <string.h>
-#include <threads.h>
 
+#include "core/fftw_lock.h"
 #include "core/memory.h"
 #include "nufft/nufft_cpu.h"
 
-/* Lines along y or z transformed together: a cache line (two in double precision) of the grid. */
-#define LINES 8
-/* Parts of a 1-D line, hence threads that can share it. */
-#define LINE_PARTS 8
+#define LINES NUFFT_CPU_LINES
+#define PAIRS (LINES / 2)
+#define PLAN_FLAGS (FFTW_ESTIMATE | FFTW_DESTROY_INPUT)
 
-struct nufft_cpu_fft {
-    int n_buffers;
-    int64_t buffer_values; /* of one thread's buffer */
-    void *buffers;         /* owned [n_buffers][buffer_values] */
-    void *x;               /* owned FFTW plan of a row, in place */
-    void *columns[3];      /* owned FFTW plans of LINES interleaved lines along y and z, in place */
+/* The line of a 1-D grid as a matrix; see nufft_cpu_long_impl.h. */
+struct nufft_cpu_long {
+    int64_t n; /* complex cells, rows x columns */
+    int64_t rows;
+    int64_t columns;
+    struct nufft_cpu_twiddles twiddles;
+    double *half; /* owned [rows + columns][2], real-data mode: W^k1, then W^(rows k2) */
+    void *down;   /* owned FFTW plan of LINES columns */
+    void *along;  /* owned FFTW plan of LINES rows */
 };
 
-/* FFTW's own guard (make_planner_thread_safe of its OpenMP flavour) does not hold between threads that OpenMP
- * did not make. */
-static pthread_mutex_t planner_lock = PTHREAD_MUTEX_INITIALIZER;
+struct nufft_cpu_fft {
+    int64_t buffer_values;
+    void *buffers; /* owned [n_threads][2][buffer_values] */
+    void *x; /* owned FFTW plan of a row: type 1 from grid to buffer, type 2 from buffer to grid */
+    void *columns[3]; /* owned FFTW plans of LINES lines along y and z */
+    struct nufft_cpu_long line;
+};
 
-/* Once for each precision: a planner's tables take 2 MiB. */
-static once_flag planner_once[2] = {ONCE_FLAG_INIT, ONCE_FLAG_INIT};
+/* Neighbouring cells of an axis that hold modes; cell g holds element g + shift of the modes. */
+struct nufft_cpu_run {
+    int64_t begin;
+    int64_t end;
+    int64_t shift;
+};
 
-static void prepare_planner_float(void)
+/* The two runs of an axis: k >= 0, and k < 0 at its end (empty in real-data mode along x). */
+static void kept_cells(const struct nufft_axis *axis, enum nufft_order order,
+                       struct nufft_cpu_run run[2])
 {
-    fftwf_init_threads();
-    fftwf_make_planner_thread_safe();
+    const int64_t positive = axis->half ? axis->n_stored : (axis->n_modes + 1) / 2;
+    const int64_t negative = axis->n_stored - positive;
+    const int centred = order == NUFFT_ORDER_CENTRED && !axis->half;
+    run[0] = (struct nufft_cpu_run){.end = positive, .shift = centred ? negative : 0};
+    run[1] = (struct nufft_cpu_run){.begin = axis->nf - negative, .end = axis->nf};
+    run[1].shift = (centred ? 0 : positive) - run[1].begin;
 }
 
-static void prepare_planner_double(void)
+/* Where the cells end that hold no mode, out of `cells`. */
+static int64_t gap_end(const struct nufft_cpu_run run[2], int64_t cells)
 {
-    fftw_init_threads();
-    fftw_make_planner_thread_safe();
+    return run[1].begin < cells ? run[1].begin : cells;
+}
+
+/* exp(i sign 2 pi power / n), 0 <= power < n. */
+static void root_of_unity(double factor[2], int sign, int64_t power, int64_t n)
+{
+    const double pi = 3.14159265358979323846;
+    const double angle = 2.0 * pi * (double)power / (double)n;
+    factor[0] = cos(angle);
+    factor[1] = sign * sin(angle);
 }
 
 #define REAL float
 #define NAME(x) x##_float
 #define FFTW(x) fftwf_##x
+#include "nufft/nufft_cpu_lines_impl.h"
+
 #include "nufft/nufft_cpu_fft_impl.h"
+#include "nufft/nufft_cpu_long_impl.h"
 #undef REAL
 #undef NAME
 #undef FFTW
 #define REAL double
 #define NAME(x) x##_double
 #define FFTW(x) fftw_##x
+#include "nufft/nufft_cpu_lines_impl.h"
+
 #include "nufft/nufft_cpu_fft_impl.h"
+#include "nufft/nufft_cpu_long_impl.h"
 #undef REAL
 #undef NAME
 #undef FFTW
 
+/* How a 1-D line is cut: near the root of n; if possible into multiples of 4, which FFTW does in about 3/4 of the time. */
+static struct nufft_cpu_long design_long(const struct nufft_plan *plan)
+{
+    struct nufft_cpu_long line = {.n = plan->axis[0].nf / (plan->options.real_data ? 2 : 1)};
+    int64_t good = 0;
+    for (int64_t d = 1; d * d <= line.n; d++) {
+        if (line.n % d == 0) {
+            line.rows = d;
+            good = d % 4 == 0 && line.n / d % 4 == 0 ? d : good;
+        }
+    }
+    if (2 * good > line.rows) {
+        line.rows = good;
+    }
+    line.columns = line.n / line.rows;
+    line.twiddles.rows = line.rows;
+    while ((int64_t)1 << 2 * line.twiddles.shift < line.n) {
+        line.twiddles.shift++;
+    }
+    return line;
+}
+
+static int64_t coarse_steps(const struct nufft_cpu_long *line)
+{
+    return (line->n >> line->twiddles.shift) + 1;
+}
+
+static enum mtip_status create_long(struct nufft_plan *plan, struct nufft_cpu_long *line)
+{
+    const struct nufft_cpu_state *state = plan->state;
+    const int64_t fine = (int64_t)1 << line->twiddles.shift;
+    enum mtip_status status = MTIP_OK;
+    MTIP_TRY(MEMORY_ALLOC(&line->twiddles.fine, 2 * fine, "nufft twiddles"));
+    MTIP_TRY(MEMORY_ALLOC(&line->twiddles.coarse, 2 * coarse_steps(line), "nufft twiddles"));
+    MTIP_TRY(memory_alloc(&line->twiddles.step, 2 * line->rows * LINES, state->real_size,
+                          "nufft twiddles"));
+    for (int64_t i = 0; i < fine; i++) {
+        root_of_unity(line->twiddles.fine + 2 * i, plan->sign, i, line->n);
+    }
+    for (int64_t i = 0; i < coarse_steps(line); i++) {
+        root_of_unity(line->twiddles.coarse + 2 * i, plan->sign, i * fine, line->n);
+    }
+    if (plan->options.real_data) {
+        MTIP_TRY(MEMORY_ALLOC(&line->half, 2 * (line->rows + line->columns), "nufft twiddles"));
+        for (int64_t k = 0; k < line->rows; k++) {
+            root_of_unity(line->half + 2 * k, plan->sign, k, plan->axis[0].nf);
+        }
+        for (int64_t k = 0; k < line->columns; k++) {
+            root_of_unity(line->half + 2 * (line->rows + k), plan->sign, line->rows * k,
+                          plan->axis[0].nf);
+        }
+    }
+cleanup:
+    return status;
+}
+
+/* Values of one buffer: a row, or LINES lines, whole cache lines. */
 static int64_t buffer_values(const struct nufft_plan *plan)
 {
     int64_t longest = 1;
+    int64_t cells = plan->axis[0].nf;
     for (int a = 1; a < plan->dimension; a++) {
         longest = plan->axis[a].nf > longest ? plan->axis[a].nf : longest;
     }
-    return 2 * LINES * longest;
+    if (plan->dimension == 1) {
+        cells = 0;
+        longest = design_long(plan).columns;
+    }
+    cells = LINES * longest > cells ? LINES * longest : cells;
+    return (2 * cells + 15) / 16 * 16;
 }
 
 size_t nufft_cpu_fft_memory(const struct nufft_plan *plan, int n_threads)
 {
-    return (size_t)buffer_values(plan) * (size_t)n_threads *
-           (plan->precision == NUFFT_FLOAT ? sizeof(float) : sizeof(double));
+    const size_t real = plan->precision == NUFFT_FLOAT ? sizeof(float) : sizeof(double);
+    size_t bytes = 2 * (size_t)buffer_values(plan) * (size_t)n_threads * real;
+    if (plan->dimension == 1) {
+        const struct nufft_cpu_long line = design_long(plan);
+        bytes += 2 * (size_t)(line.rows * LINES) * real;
+        bytes += 2 * sizeof(double) *
+                 ((size_t)(((int64_t)1 << line.twiddles.shift) + coarse_steps(&line)) +
+                  (plan->options.real_data ? (size_t)(line.rows + line.columns) : 0));
+    }
+    return bytes;
+}
+
+static enum mtip_status make_plans(struct nufft_plan *plan)
+{
+    if (plan->precision == NUFFT_FLOAT) {
+        return plan->dimension == 1 ? make_long_float(plan) : make_plans_float(plan);
+    }
+    return plan->dimension == 1 ? make_long_double(plan) : make_plans_double(plan);
 }
 
 enum mtip_status nufft_cpu_fft_create(struct nufft_plan *plan)
 {
     struct nufft_cpu_state *state = plan->state;
     enum mtip_status status = MTIP_OK;
-    call_once(&planner_once[plan->precision],
-              plan->precision == NUFFT_FLOAT ? prepare_planner_float : prepare_planner_double);
     MTIP_TRY(MEMORY_ALLOC(&state->fft, 1, "nufft FFT state"));
-    state->fft->n_buffers = state->n_threads;
     state->fft->buffer_values = buffer_values(plan);
-    MTIP_TRY(memory_alloc(&state->fft->buffers, state->fft->n_buffers * state->fft->buffer_values,
+    MTIP_TRY(memory_alloc(&state->fft->buffers, 2 * state->n_threads * state->fft->buffer_values,
                           state->real_size, "nufft FFT buffers"));
-    pthread_mutex_lock(&planner_lock);
-    status = plan->precision == NUFFT_FLOAT ? make_plans_float(plan) : make_plans_double(plan);
-    pthread_mutex_unlock(&planner_lock);
+    if (plan->dimension == 1) {
+        state->fft->line = design_long(plan);
+        MTIP_TRY(create_long(plan, &state->fft->line));
+    }
+    fftw_lock();
+    status = make_plans(plan);
+    fftw_unlock();
 cleanup:
     return status;
 }
@@ -104,48 +214,46 @@ cleanup:
 void nufft_cpu_fft_destroy(struct nufft_plan *plan)
 {
     struct nufft_cpu_state *state = plan->state;
-    if (state->fft == NULL) {
+    struct nufft_cpu_fft *fft = state->fft;
+    if (fft == NULL) {
         return;
     }
-    pthread_mutex_lock(&planner_lock);
-    if (plan->precision == NUFFT_FLOAT) {
-        free_plans_float(state->fft);
-    } else {
-        free_plans_double(state->fft);
+    void *const plans[] = {fft->x, fft->columns[1], fft->columns[2], fft->line.down,
+                           fft->line.along};
+    fftw_lock();
+    for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {
+        if (plan->precision == NUFFT_FLOAT) {
+            free_plan_float(plans[i]);
+        } else {
+            free_plan_double(plans[i]);
+        }
     }
-    pthread_mutex_unlock(&planner_lock);
-    memory_free(&state->fft->buffers);
+    fftw_unlock();
+    memory_free(&fft->line.twiddles.fine);
+    memory_free(&fft->line.twiddles.coarse);
+    memory_free(&fft->line.twiddles.step);
+    memory_free(&fft->line.half);
+    memory_free(&fft->buffers);
     memory_free(&state->fft);
 }
 
-/* FFTW's parallel loops take as many threads as OpenMP would. Returns that number, to be set again. */
-static int use_threads(int n)
+static void transform(const struct nufft_plan *plan, void *modes, int64_t count)
 {
-    const int before = omp_get_max_threads();
-    omp_set_num_threads(n);
-    return before;
+    if (plan->precision == NUFFT_FLOAT) {
+        (plan->dimension == 1 ? transform_long_float : transform_grid_float)(plan, modes, count);
+    } else {
+        (plan->dimension == 1 ? transform_long_double : transform_grid_double)(plan, modes, count);
+    }
 }
 
 enum mtip_status nufft_cpu_grid_to_modes(struct nufft_plan *plan, void *modes, int64_t count)
 {
-    const int before = use_threads(nufft_cpu_threads(plan));
-    if (plan->precision == NUFFT_FLOAT) {
-        grid_to_modes_float(plan, modes, count);
-    } else {
-        grid_to_modes_double(plan, modes, count);
-    }
-    omp_set_num_threads(before);
+    transform(plan, modes, count);
     return MTIP_OK;
 }
 
 enum mtip_status nufft_cpu_modes_to_grid(struct nufft_plan *plan, const void *modes, int64_t count)
 {
-    const int before = use_threads(nufft_cpu_threads(plan));
-    if (plan->precision == NUFFT_FLOAT) {
-        modes_to_grid_float(plan, modes, count);
-    } else {
-        modes_to_grid_double(plan, modes, count);
-    }
-    omp_set_num_threads(before);
+    transform(plan, (void *)modes, count); /* type 2: read only */
     return MTIP_OK;
 }

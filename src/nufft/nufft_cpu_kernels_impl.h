@@ -26,6 +26,7 @@ typedef REAL NAME(vec_any)
 
 #include "nufft/nufft_cpu_fold_impl.h"
 #include "nufft/nufft_cpu_rows_impl.h"
+#include "nufft/nufft_cpu_turn_impl.h"
 
 /* A chunk's points on one axis: where their polynomials are in the kernel table, and the argument. */
 struct NAME(pieces) {
@@ -318,6 +319,7 @@ static const struct nufft_cpu_kernels NAME(kernels) = {
                      {WIDTHS(ENTRY_INTERPOLATE_2_2)},
                      {WIDTHS(ENTRY_INTERPOLATE_2_3)}}},
     .add = NAME(add),
+    .turn = NAME(turn),
     .locate = NAME(locate),
     .rank_cells = NAME(rank_cells),
 };

@@ -108,17 +108,30 @@ static nufft_cpu_kernel *choose_kernel(const struct nufft_plan *plan, int spread
     return kernels[width];
 }
 
+#define CLEAR_BYTES ((size_t)1 << 16)
+
+struct clearing {
+    char *grid;
+    size_t bytes;
+};
+
+static void clear_item(void *work, int64_t i, int thread)
+{
+    const struct clearing *clearing = work;
+    const size_t at = (size_t)i * CLEAR_BYTES;
+    (void)thread;
+    memset(clearing->grid + at, 0,
+           clearing->bytes - at < CLEAR_BYTES ? clearing->bytes - at : CLEAR_BYTES);
+}
+
 void nufft_cpu_clear_grid(const struct nufft_plan *plan, int64_t count)
 {
     const struct nufft_cpu_state *state = plan->state;
     const size_t row = state->real_size * (size_t)(state->components * plan->grid_row);
-    const size_t bytes = (size_t)(count * plan->axis[2].nf * plan->axis[1].nf) * row;
-    const size_t piece = (size_t)1 << 16;
-    char *grid = plan->grid;
-#pragma omp parallel for num_threads(state->n_threads) schedule(static)
-    for (size_t at = 0; at < bytes; at += piece) {
-        memset(grid + at, 0, bytes - at < piece ? bytes - at : piece);
-    }
+    struct clearing clearing = {.grid = plan->grid};
+    clearing.bytes = (size_t)(count * plan->axis[2].nf * plan->axis[1].nf) * row;
+    nufft_cpu_for(state->n_threads, (int64_t)((clearing.bytes + CLEAR_BYTES - 1) / CLEAR_BYTES),
+                  clear_item, &clearing);
 }
 
 static void run_kernel(const struct nufft_cpu_state *state, nufft_cpu_kernel *kernel,
@@ -147,11 +160,11 @@ static void spread_task(const struct nufft_plan *plan, nufft_cpu_kernel *kernel,
     atomic_store_explicit(&state->turn[task->tile], task->part + 1, memory_order_release);
 }
 
-static char *thread_tile(const struct nufft_plan *plan)
+static char *thread_tile(const struct nufft_plan *plan, int thread)
 {
     const struct nufft_cpu_state *state = plan->state;
     return (char *)state->tile +
-           state->real_size * (size_t)(omp_get_thread_num() * plan->batch * state->tile_vector);
+           state->real_size * (size_t)(thread * plan->batch * state->tile_vector);
 }
 
 enum mtip_status nufft_cpu_spread(struct nufft_plan *plan, const void *strengths, int64_t count)
@@ -162,11 +175,20 @@ enum mtip_status nufft_cpu_spread(struct nufft_plan *plan, const void *strengths
     for (int64_t t = 0; t < state->n_tiles; t++) {
         atomic_store_explicit(&state->turn[t], 0, memory_order_relaxed);
     }
+    if (state->n_threads == 1) { /* see nufft_cpu_for */
+        struct nufft_cpu_job job = make_job(plan, count);
+        job.strengths = strengths;
+        job.tile = thread_tile(plan, 0);
+        for (int64_t t = 0; t < state->n_tasks; t++) {
+            spread_task(plan, kernel, &job, &state->tasks[t]);
+        }
+        return MTIP_OK;
+    }
 #pragma omp parallel num_threads(state->n_threads)
     {
         struct nufft_cpu_job job = make_job(plan, count);
         job.strengths = strengths;
-        job.tile = thread_tile(plan);
+        job.tile = thread_tile(plan, omp_get_thread_num());
         for (int c = 0; c < state->n_colours; c++) {
             /* monotonic: parts of a tile are started in their order */
 #pragma omp for schedule(monotonic : dynamic, 1)
@@ -178,26 +200,33 @@ enum mtip_status nufft_cpu_spread(struct nufft_plan *plan, const void *strengths
     return MTIP_OK;
 }
 
+struct interpolation {
+    const struct nufft_plan *plan;
+    nufft_cpu_kernel *kernel;
+    struct nufft_cpu_job job; /* but for the thread's tile */
+};
+
+static void interpolate_task(void *work, int64_t i, int thread)
+{
+    const struct interpolation *all = work;
+    const struct nufft_cpu_state *state = all->plan->state;
+    const struct nufft_cpu_task *task = &state->tasks[i];
+    const struct box box = tile_box(all->plan, task->tile);
+    struct nufft_cpu_job job = all->job;
+    job.tile = thread_tile(all->plan, thread);
+    for (int64_t v = 0; v < job.count; v++) {
+        move_tile(all->plan, GRID_TO_TILE,
+                  (char *)job.tile + state->real_size * (size_t)(v * state->tile_vector), &box, v);
+    }
+    run_kernel(state, all->kernel, &job, task);
+}
+
 enum mtip_status nufft_cpu_interpolate(struct nufft_plan *plan, void *strengths, int64_t count)
 {
     struct nufft_cpu_state *state = plan->state;
-    nufft_cpu_kernel *kernel = choose_kernel(plan, 0);
-#pragma omp parallel num_threads(state->n_threads)
-    {
-        struct nufft_cpu_job job = make_job(plan, count);
-        job.values = strengths;
-        job.tile = thread_tile(plan);
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t t = 0; t < state->n_tasks; t++) {
-            const struct nufft_cpu_task *task = &state->tasks[t];
-            const struct box box = tile_box(plan, task->tile);
-            for (int64_t v = 0; v < count; v++) {
-                move_tile(plan, GRID_TO_TILE,
-                          (char *)job.tile + state->real_size * (size_t)(v * state->tile_vector),
-                          &box, v);
-            }
-            run_kernel(state, kernel, &job, task);
-        }
-    }
+    struct interpolation all = {.plan = plan, .kernel = choose_kernel(plan, 0)};
+    all.job = make_job(plan, count);
+    all.job.values = strengths;
+    nufft_cpu_for_uneven(state->n_threads, state->n_tasks, interpolate_task, &all);
     return MTIP_OK;
 }

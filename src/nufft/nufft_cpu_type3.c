@@ -109,24 +109,40 @@ static void multiply_double(double *out, const double *in, const double *factor,
     }
 }
 
+#define MULTIPLY_BLOCK 8192
+
+struct product {
+    enum nufft_precision precision;
+    void *out;
+    const void *in;
+    const void *factor;
+    int64_t n;
+    int64_t blocks; /* of a vector */
+};
+
+static void multiply_block(void *work, int64_t i, int thread)
+{
+    const struct product *p = work;
+    const int64_t begin = i % p->blocks * MULTIPLY_BLOCK;
+    const int64_t length = p->n - begin < MULTIPLY_BLOCK ? p->n - begin : MULTIPLY_BLOCK;
+    const int64_t at = 2 * (i / p->blocks * p->n + begin);
+    (void)thread;
+    if (p->precision == NUFFT_FLOAT) {
+        multiply_float((float *)p->out + at, (const float *)p->in + at,
+                       (const float *)p->factor + 2 * begin, length);
+    } else {
+        multiply_double((double *)p->out + at, (const double *)p->in + at,
+                        (const double *)p->factor + 2 * begin, length);
+    }
+}
+
 static enum mtip_status multiply_cpu(const struct nufft_plan *plan, void *out, const void *in,
                                      const void *factor, int64_t n, int64_t count)
 {
-    const int64_t block = 8192;
-    const int64_t blocks = (n + block - 1) / block;
-#pragma omp parallel for num_threads(nufft_cpu_threads(plan)) schedule(static)
-    for (int64_t b = 0; b < blocks * count; b++) {
-        const int64_t begin = b % blocks * block;
-        const int64_t length = n - begin < block ? n - begin : block;
-        const int64_t at = 2 * (b / blocks * n + begin);
-        if (plan->precision == NUFFT_FLOAT) {
-            multiply_float((float *)out + at, (const float *)in + at,
-                           (const float *)factor + 2 * begin, length);
-        } else {
-            multiply_double((double *)out + at, (const double *)in + at,
-                            (const double *)factor + 2 * begin, length);
-        }
-    }
+    struct product product = {.precision = plan->precision, .out = out, .in = in, .factor = factor};
+    product.n = n;
+    product.blocks = (n + MULTIPLY_BLOCK - 1) / MULTIPLY_BLOCK;
+    nufft_cpu_for(nufft_cpu_threads(plan), product.blocks * count, multiply_block, &product);
     return MTIP_OK;
 }
 

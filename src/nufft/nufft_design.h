@@ -25,7 +25,7 @@ double nufft_kernel_value(int width, double beta, double x);
 /* Smallest upsampling, 1.25 to 2.75, at which `width` taps reach the error `target` on one axis; 0 when none does. */
 double nufft_smallest_sigma(int width, double target);
 
-/* Smallest even number >= n whose prime factors are 2, 3, 5, 7. */
+/* Smallest number >= n whose prime factors are 2, 3, 5, 7, and that is even, above 131072 a multiple of 32. */
 int64_t nufft_good_size(int64_t n);
 
 /* Sets width, nf, beta, error of every axis of the plan (n_modes, n_stored, half and the plan's arguments

@@ -1,0 +1,10 @@
+/* fftw_lock.h - FFTW makes and destroys plans in one thread at a time; executing them is free of that. All who use FFTW
+ * here hold this lock meanwhile. No MPI, no CUDA: the NUFFT library uses this too.
+ */
+#ifndef MTIP_CORE_FFTW_LOCK_H
+#define MTIP_CORE_FFTW_LOCK_H
+
+void fftw_lock(void);
+void fftw_unlock(void);
+
+#endif
