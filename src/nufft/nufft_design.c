@@ -186,9 +186,9 @@ static double total_cost(const struct nufft_plan *plan, double points)
     return points * plan->ops->point_cost(plan) + cells * plan->ops->cell_cost(plan);
 }
 
-/* Whether the fine grid takes more memory than a complex one of upsampling 2 and 3 bytes a point do. A wider kernel on a
- * smaller one then took 7 to 42 % more time where it was measured (double precision, 1e-12, complex), for about half the
- * grid. Small grids may be of any size. */
+/* Whether the fine grid takes more memory than a complex one of upsampling 2, 3 bytes a point and a little do. A wider kernel
+ * on a smaller one then took 7 to 42 % more time where it was measured (double precision, 1e-12, complex), for about half
+ * the grid. */
 static int is_large(const struct nufft_plan *plan, double points)
 {
     const double value = plan->precision == NUFFT_FLOAT ? sizeof(float) : sizeof(double);
@@ -198,9 +198,8 @@ static int is_large(const struct nufft_plan *plan, double points)
         cells *= (double)plan->axis[a].nf;
         allowed *= 2.0 * (double)nufft_good_size(plan->axis[a].n_modes);
     }
-    const double bytes = 2.0 * value * cells;
-    return plan->ops->spares_memory && bytes > 2.0 * value * allowed + 3.0 * points &&
-           bytes > SMALL_GRID_BYTES;
+    const double most = 2.0 * value * allowed + 3.0 * points + SMALL_GRID_BYTES;
+    return plan->ops->spares_memory && 2.0 * value * cells > most;
 }
 
 enum mtip_status nufft_design_axes(struct nufft_plan *plan, int64_t n_points)
