@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "nufft/nufft_cpu.h"
 #include "nufft_support.h"
 
 /* Error of a case; 1e30 when the plan fails. */
@@ -235,6 +236,29 @@ static void test_vectors(void **state)
     assert_int_equal(failures, 0);
 }
 
+/* More points than places in the order can count: sorted in segments. Of 700 points here, since 2^32 would take hours. */
+static void test_segments(void **state)
+{
+    (void)state;
+    const int64_t before = nufft_cpu_segment_points;
+    int failures = 0;
+    for (int i = 0; i < 2 * 3 * 2 * 2 * 2; i++) {
+        struct nufft_case c = {.n_points = 3000, .tolerance = 1e-5, .layout = LAYOUT_CLUSTERED};
+        c.type = 1 + i % 2;
+        c.dimension = 1 + i / 2 % 3;
+        c.precision = i / 6 % 2 ? NUFFT_DOUBLE : NUFFT_FLOAT;
+        c.real_data = i / 12 % 2;
+        c.copy_points = i / 24;
+        c.n_threads = 1 + i % 3;
+        c.n_vectors = 1 + i % 2;
+        memcpy(c.n_modes, sizes[c.dimension - 1][0], sizeof c.n_modes);
+        nufft_cpu_segment_points = 700;
+        failures += check_case(&c);
+        nufft_cpu_segment_points = before;
+    }
+    assert_int_equal(failures, 0);
+}
+
 /* The same bits for 1, 2, 3 and 7 threads, with parts of tiles that several threads share. */
 static void test_threads(void **state)
 {
@@ -276,6 +300,7 @@ int main(void)
         cmocka_unit_test(test_smallest),
         cmocka_unit_test(test_all_sizes),
         cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_segments),
         cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

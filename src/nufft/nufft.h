@@ -98,7 +98,8 @@ struct nufft_options nufft_options_default(void);
  *   n_vectors   >= 1 transforms executed together on the same points
  *   tolerance   requested relative l2 error, 1e-1 down to 1e-14 (double) or 1e-6 (float)
  *   options     NULL = defaults; copied
- * All workspace that does not depend on the points is taken here. Errors: MTIP_ERR_ARGUMENT,
+ * All workspace that does not depend on the points is taken here. Errors: MTIP_ERR_ARGUMENT (also where the fine grid, 1.25
+ * to 2.75 times n_modes, would exceed 2^31 - 1 cells an axis, on the CUDA backend half of that),
  * MTIP_ERR_MEMORY, MTIP_ERR_UNSUPPORTED (backend not built in), MTIP_ERR_DEVICE; *plan is NULL then. */
 enum mtip_status nufft_plan_create(struct nufft_plan **plan, int type, int dimension,
                                    const int64_t *n_modes, int sign, int64_t n_vectors,
@@ -112,7 +113,8 @@ enum mtip_status nufft_plan_create(struct nufft_plan **plan, int type, int dimen
  * one more value a point and axis; execute is then faster (bench/results/nufft_cpu.md), set-points slower. Type 3 also
  * takes targets s, t, u [n_targets] (NULL and 0 otherwise), read during the call only, as its points are. n_points = 0 is
  * allowed. Errors:
- * MTIP_ERR_ARGUMENT (NaN or infinite coordinate: its index is named; negative count),
+ * MTIP_ERR_ARGUMENT (NaN or infinite coordinate: its index is named; negative count; on the CUDA backend more than
+ * 2^32 - 2 points),
  * MTIP_ERR_MEMORY; the plan then has no points. */
 enum mtip_status nufft_plan_set_points(struct nufft_plan *plan, int64_t n_points, const void *x,
                                        const void *y, const void *z, int64_t n_targets,

@@ -149,10 +149,21 @@ static inline int nufft_cpu_x_width(int width, int components, int lanes, int di
 
 #define NUFFT_CPU_MAX_COLOURS 27
 
-/* Part of a tile's points; `part` counts within the tile. */
+/* Places in the order are numbers of 32 bits: more points than these can count are sorted in segments of equal length. */
+struct nufft_cpu_segment {
+    int64_t
+        first; /* its first point and its first place in the order; order[] counts points from here */
+    int64_t n;           /* points */
+    int64_t *tile_begin; /* [n_tiles + 1] places in the order */
+};
+/* Most points of a segment: a variable for tests' sake. */
+extern int64_t nufft_cpu_segment_points;
+
+/* Part of a tile's points, of one segment; `part` counts within the tile. */
 struct nufft_cpu_task {
     int64_t begin;
     int64_t end;
+    int64_t first; /* of the segment */
     int64_t tile;
     int64_t part;
 };
@@ -181,12 +192,14 @@ struct nufft_cpu_state {
     void *sorted[3]; /* owned [capacity], option copy_points: coordinates in the order of order[] */
     struct nufft_cpu_folding folding[3];
     int64_t capacity;       /* points that sorted[] and order have room for */
-    uint32_t *order;        /* owned: the user's indices, sorted by tile and cell */
+    uint32_t *order;        /* owned: the user's indices in a segment, sorted by tile and cell */
     char *scratch;          /* during set-points: work space of the sort, a part of each thread, */
     int64_t scratch_stride; /* so many bytes apart: in the fine grid, */
     char *own_scratch;      /* or owned where that holds modes or is too small */
     uint32_t *histogram;    /* owned: counters of the sort */
-    int64_t *tile_begin;    /* owned [n_tiles + 1] */
+    int64_t *tile_begin;    /* owned, of all segments */
+    struct nufft_cpu_segment *segments; /* owned [n_segments] */
+    int64_t n_segments;
     struct nufft_cpu_task *tasks; /* owned [task_capacity] */
     int64_t task_capacity;
     int64_t n_tasks;
@@ -212,7 +225,14 @@ void nufft_cpu_tile_start(const struct nufft_cpu_state *state, int64_t tile, int
 enum mtip_status nufft_cpu_make_tasks(struct nufft_cpu_state *state) MTIP_NODISCARD;
 int nufft_cpu_colours(const struct nufft_cpu_state *state);
 
-/* nufft_cpu_points.c: the sort. */
+/* nufft_cpu_sort.c: bytes of work space of each thread for n points; the sort of a segment, which returns 1 when a coordinate
+ * is beyond the limit of its axis; its coordinates on axis a, NULL where there is none. */
+int64_t nufft_cpu_sort_scratch(const struct nufft_cpu_state *state, int64_t n);
+int nufft_cpu_sort(const struct nufft_plan *plan, const struct nufft_cpu_segment *segment);
+const void *nufft_cpu_segment_x(const struct nufft_cpu_state *state,
+                                const struct nufft_cpu_segment *segment, int a);
+
+/* nufft_cpu_points.c: the order of the points. */
 enum mtip_status nufft_cpu_points_create(struct nufft_plan *plan) MTIP_NODISCARD;
 void nufft_cpu_points_destroy(struct nufft_cpu_state *state);
 size_t nufft_cpu_points_memory(const struct nufft_plan *plan, const struct nufft_cpu_state *state,

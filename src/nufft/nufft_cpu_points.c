@@ -1,22 +1,17 @@
 /* nufft_cpu_points.c - CPU backend: the order in which points are taken.
  *
  * What is kept of a point is its place in that order, 4 bytes; its coordinates stay where the user has them, unless
- * copies in that order are asked for (option copy_points). set_points sorts by counting, twice: by tile over all points,
- * then by cell within runs of a tile's points, which stay in cache. Both sorts are stable and cut the points by number
- * only, so that the order is the same for every number of threads.
+ * copies in that order are asked for (option copy_points).
  */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 
 #include "core/memory.h"
 #include "nufft/nufft_cpu.h"
 
-/* Points of a tile sorted together: enough to find points of one column next to each other. */
-#define RUN_POINTS 131072
-#define LEAST_RUN_POINTS 16384
+int64_t nufft_cpu_segment_points = UINT32_MAX;
 
 static void make_folding(const struct nufft_plan *plan, int far)
 {
@@ -60,7 +55,6 @@ enum mtip_status nufft_cpu_points_create(struct nufft_plan *plan)
                       plan->axis[a].nf, a, INT32_MAX);
         }
     }
-    MTIP_TRY(MEMORY_ALLOC(&state->tile_begin, state->n_tiles + 1, "nufft tile starts"));
     MTIP_TRY(MEMORY_ALLOC(&state->turn, state->n_tiles, "nufft tile turns"));
     MTIP_TRY(
         MEMORY_ALLOC(&state->histogram, state->n_threads * (counters + 1), "nufft sort counters"));
@@ -71,6 +65,9 @@ cleanup:
 static void free_points(struct nufft_cpu_state *state)
 {
     memory_free(&state->order);
+    memory_free(&state->segments);
+    memory_free(&state->tile_begin);
+    state->n_segments = 0;
     for (int a = 0; a < 3; a++) {
         memory_free(&state->sorted[a]);
     }
@@ -83,30 +80,24 @@ void nufft_cpu_points_destroy(struct nufft_cpu_state *state)
     memory_free(&state->tasks);
     memory_free(&state->histogram);
     memory_free(&state->turn);
-    memory_free(&state->tile_begin);
 }
 
-/* Points of a run at most: few of small sets, whose work space should be small, too. */
-static int64_t run_length(int64_t n)
+static int64_t count_segments(int64_t n)
 {
-    const int64_t part = n / 16 < LEAST_RUN_POINTS ? LEAST_RUN_POINTS : n / 16;
-    const int64_t most = part < RUN_POINTS ? part : RUN_POINTS;
-    return n < most ? n : most;
+    return n > 0 ? (n + nufft_cpu_segment_points - 1) / nufft_cpu_segment_points : 1;
 }
 
-/* Bytes of a thread's work space: first the tiles of its share of the points, 16 bits each, then a run, 2 numbers a point. */
-static int64_t scratch_bytes(const struct nufft_cpu_state *state, int64_t n)
+/* Points of the longest segment. */
+static int64_t segment_length(int64_t n)
 {
-    const int64_t tiles = (n / state->n_threads + 1) * (int64_t)sizeof(uint16_t);
-    const int64_t run = 2 * run_length(n) * (int64_t)sizeof(uint32_t);
-    return ((tiles > run ? tiles : run) + 63) / 64 * 64;
+    return (n + count_segments(n) - 1) / count_segments(n);
 }
 
 /* Each thread's work space is in the part of the grid that it will fill, so that pages are near their users. */
 static enum mtip_status take_scratch(const struct nufft_plan *plan, int64_t n)
 {
     struct nufft_cpu_state *state = plan->state;
-    const int64_t needed = scratch_bytes(state, n);
+    const int64_t needed = nufft_cpu_sort_scratch(state, segment_length(n));
     const int64_t grid = plan->batch * plan->grid_vector * state->components;
     const int64_t part = grid * (int64_t)state->real_size / state->n_threads / 64 * 64;
     if (!plan->prepared && needed <= part) {
@@ -118,6 +109,33 @@ static enum mtip_status take_scratch(const struct nufft_plan *plan, int64_t n)
         MEMORY_ALLOC_UNTOUCHED(&state->own_scratch, state->n_threads * needed, "nufft sort");
     state->scratch = state->own_scratch;
     state->scratch_stride = needed;
+    return status;
+}
+
+/* n points in their segments. */
+static enum mtip_status cut_segments(struct nufft_cpu_state *state, int64_t n)
+{
+    const int64_t count = count_segments(n);
+    enum mtip_status status = MTIP_OK;
+    if (count != state->n_segments) {
+        memory_free(&state->segments);
+        memory_free(&state->tile_begin);
+        state->n_segments = 0;
+        MTIP_TRY(MEMORY_ALLOC(&state->segments, count, "nufft segments"));
+        MTIP_TRY(
+            MEMORY_ALLOC(&state->tile_begin, count * (state->n_tiles + 1), "nufft tile starts"));
+        state->n_segments = count;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t begin = i * segment_length(n);
+        const int64_t end = begin + segment_length(n);
+        state->segments[i] = (struct nufft_cpu_segment){
+            .first = begin,
+            .n = (end < n ? end : n) - begin,
+            .tile_begin = state->tile_begin + i * (state->n_tiles + 1),
+        };
+    }
+cleanup:
     return status;
 }
 
@@ -150,148 +168,40 @@ size_t nufft_cpu_points_memory(const struct nufft_plan *plan, const struct nufft
         plan->options.copy_points ? (size_t)(plan->dimension * n) * state->real_size : 0;
     const size_t counters = (size_t)(state->n_tiles + state->tile_cells + 2);
     return ((size_t)n + (size_t)state->n_threads * counters) * sizeof(uint32_t) +
-           (size_t)(state->n_threads * scratch_bytes(state, n)) + copies +
+           (size_t)(state->n_threads * nufft_cpu_sort_scratch(state, segment_length(n))) + copies +
+           (size_t)count_segments(n) * (size_t)(state->n_tiles + 1) * sizeof(int64_t) +
            (size_t)state->n_tiles * 64 + (size_t)(n / 1024 + 1) * sizeof(struct nufft_cpu_task);
 }
 
-static void *thread_scratch(const struct nufft_cpu_state *state, int thread)
+/* Copies of a segment's coordinates in their order. */
+static void copy_segment(const struct nufft_plan *plan, const struct nufft_cpu_segment *segment)
 {
-    return state->scratch + thread * state->scratch_stride;
+    struct nufft_cpu_state *state = plan->state;
+    const uint32_t *order = state->order + segment->first;
+    for (int a = 0; a < plan->dimension; a++) {
+        const void *from = nufft_cpu_segment_x(state, segment, a);
+        char *to = (char *)state->sorted[a] + (size_t)segment->first * state->real_size;
+#pragma omp parallel for num_threads(state->n_threads) schedule(static)
+        for (int64_t i = 0; i < segment->n; i++) {
+            if (plan->precision == NUFFT_FLOAT) {
+                ((float *)to)[i] = ((const float *)from)[order[i]];
+            } else {
+                ((double *)to)[i] = ((const double *)from)[order[i]];
+            }
+        }
+    }
 }
 
-/* One thread's share: tiles of points begin .. end-1, kept for the second pass and counted. Returns 1 when a coordinate is
- * beyond the limit of its axis. */
-static int count_share(const struct nufft_plan *plan, uint16_t *tile, int64_t begin, int64_t end,
-                       uint32_t *counter)
+/* All segments. Returns 1 when a coordinate is beyond the limit of its axis. */
+static int sort_points(const struct nufft_plan *plan)
 {
     const struct nufft_cpu_state *state = plan->state;
-    for (int64_t i = begin; i < end; i += NUFFT_CPU_POINT_BLOCK, tile += NUFFT_CPU_POINT_BLOCK) {
-        const int n = end - i < NUFFT_CPU_POINT_BLOCK ? (int)(end - i) : NUFFT_CPU_POINT_BLOCK;
-        if (state->kernels->locate(tile, state->x, i, n, plan->dimension, state->folding)) {
+    for (int64_t i = 0; i < state->n_segments; i++) {
+        if (nufft_cpu_sort(plan, &state->segments[i])) {
             return 1;
         }
-        for (int p = 0; p < n; p++) {
-            counter[tile[p]]++;
-        }
     }
     return 0;
-}
-
-/* Sorts by tile: order and tile_begin. Returns 1 when a coordinate is beyond the limit of its axis. */
-static int sort_by_tile(const struct nufft_plan *plan, int64_t n)
-{
-    struct nufft_cpu_state *state = plan->state;
-    const int shares = state->n_threads;
-    const int64_t tiles = state->n_tiles;
-    int beyond = 0;
-    memset(state->histogram, 0, (size_t)(shares * tiles) * sizeof(uint32_t));
-#pragma omp parallel for num_threads(shares) schedule(static, 1) reduction(| : beyond)
-    for (int b = 0; b < shares; b++) {
-        beyond |= count_share(plan, thread_scratch(state, b), n * b / shares, n * (b + 1) / shares,
-                              state->histogram + b * tiles);
-    }
-    if (beyond) {
-        return 1;
-    }
-    int64_t total = 0;
-    for (int64_t t = 0; t < tiles; t++) {
-        state->tile_begin[t] = total;
-        for (int b = 0; b < shares; b++) {
-            uint32_t *count = &state->histogram[b * tiles + t];
-            const uint32_t own = *count;
-            *count = (uint32_t)total;
-            total += own;
-        }
-    }
-    state->tile_begin[tiles] = total;
-#pragma omp parallel for num_threads(shares) schedule(static, 1)
-    for (int b = 0; b < shares; b++) {
-        const uint16_t *tile = thread_scratch(state, b);
-        uint32_t *next = state->histogram + b * tiles;
-        for (int64_t i = n * b / shares; i < n * (b + 1) / shares; i++) {
-            state->order[next[*tile++]++] = (uint32_t)i;
-        }
-    }
-    return 0;
-}
-
-/* Sorts points begin .. end-1 of a tile, at most `length`, by cell. */
-static void sort_run(const struct nufft_plan *plan, int64_t tile, int64_t begin, int64_t end,
-                     int64_t length)
-{
-    struct nufft_cpu_state *state = plan->state;
-    const int64_t cells = state->tile_cells;
-    const int64_t n = end - begin;
-    const int thread = omp_get_thread_num();
-    uint32_t *count = state->histogram + thread * (cells + 1);
-    uint32_t *index = thread_scratch(state, thread);
-    uint32_t *key = index + length;
-    uint32_t *order = state->order + begin;
-    int32_t start[3];
-    nufft_cpu_tile_start(state, tile, start);
-    memcpy(index, order, (size_t)n * sizeof *index);
-    memset(count, 0, (size_t)(cells + 1) * sizeof *count);
-    for (int64_t i = 0; i < n; i += NUFFT_CPU_POINT_BLOCK) {
-        const int some = n - i < NUFFT_CPU_POINT_BLOCK ? (int)(n - i) : NUFFT_CPU_POINT_BLOCK;
-        const int64_t left = n - i - some;
-        const int ahead = left < NUFFT_CPU_POINT_BLOCK ? (int)left : NUFFT_CPU_POINT_BLOCK;
-        state->kernels->rank_cells(key + i, state->x, index + i, some, ahead, plan->dimension,
-                                   state->folding, start);
-        for (int p = 0; p < some; p++) {
-            count[key[i + p] + 1]++;
-        }
-    }
-    for (int64_t c = 0; c < cells; c++) {
-        count[c + 1] += count[c];
-    }
-    for (int64_t i = 0; i < n; i++) {
-        order[count[key[i]]++] = index[i];
-    }
-}
-
-/* Sorts each tile by cell, run by run; a thread takes the next run when it is done with one. */
-static void sort_by_cell(const struct nufft_plan *plan, int64_t n)
-{
-    const struct nufft_cpu_state *state = plan->state;
-    const int64_t length = run_length(n);
-    int64_t next = 0;
-#pragma omp parallel num_threads(state->n_threads)
-    {
-        int64_t run = 0;
-        int64_t own;
-#pragma omp atomic capture
-        own = next++;
-        for (int64_t t = 0; t < state->n_tiles; t++) {
-            for (int64_t i = state->tile_begin[t]; i < state->tile_begin[t + 1]; i += length) {
-                if (run++ < own) {
-                    continue;
-                }
-                const int64_t left = state->tile_begin[t + 1] - i;
-                sort_run(plan, t, i, i + (left < length ? left : length), length);
-#pragma omp atomic capture
-                own = next++;
-            }
-        }
-    }
-}
-
-/* Copies of the coordinates in their order; they take the place of the user's. */
-static void copy_points(const struct nufft_plan *plan, int64_t n)
-{
-    struct nufft_cpu_state *state = plan->state;
-    for (int a = 0; a < plan->dimension; a++) {
-        const void *from = state->x[a];
-        void *to = state->sorted[a];
-#pragma omp parallel for num_threads(state->n_threads) schedule(static)
-        for (int64_t i = 0; i < n; i++) {
-            if (plan->precision == NUFFT_FLOAT) {
-                ((float *)to)[i] = ((const float *)from)[state->order[i]];
-            } else {
-                ((double *)to)[i] = ((const double *)from)[state->order[i]];
-            }
-        }
-        state->x[a] = to;
-    }
 }
 
 /* Index of the first point that is NaN or infinite, n if none. Slow: only where one is suspected. */
@@ -319,25 +229,23 @@ enum mtip_status nufft_cpu_set_points(struct nufft_plan *plan, int64_t n, const 
     state->x[0] = x;
     state->x[1] = y;
     state->x[2] = z;
-    if (n > (int64_t)UINT32_MAX) {
-        MTIP_FAIL(MTIP_ERR_ARGUMENT,
-                  "nufft: %" PRId64 " points exceed the %" PRIu32 " of one plan; use several plans",
-                  n, UINT32_MAX);
-    }
     MTIP_TRY(reserve_points(plan, n));
+    MTIP_TRY(cut_segments(state, n));
     MTIP_TRY(take_scratch(plan, n));
     make_folding(plan, 0);
-    if (sort_by_tile(plan, n)) {
+    if (sort_points(plan)) {
         make_folding(plan, 1);
-        if (sort_by_tile(plan, n)) {
+        if (sort_points(plan)) {
             MTIP_FAIL(MTIP_ERR_ARGUMENT,
                       "nufft: point %" PRId64 " has a coordinate that is not finite",
                       first_bad(plan, n));
         }
     }
-    sort_by_cell(plan, n);
-    if (plan->options.copy_points) {
-        copy_points(plan, n);
+    for (int64_t i = 0; plan->options.copy_points && i < state->n_segments; i++) {
+        copy_segment(plan, &state->segments[i]);
+    }
+    for (int a = 0; plan->options.copy_points && a < plan->dimension; a++) {
+        state->x[a] = state->sorted[a];
     }
     MTIP_TRY(nufft_cpu_make_tasks(state));
 cleanup:

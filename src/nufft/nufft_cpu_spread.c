@@ -134,17 +134,30 @@ void nufft_cpu_clear_grid(const struct nufft_plan *plan, int64_t count)
                   clear_item, &clearing);
 }
 
+/* `all` is the job of all tasks but for what is set here. */
 static void run_kernel(const struct nufft_cpu_state *state, nufft_cpu_kernel *kernel,
-                       struct nufft_cpu_job *job, const struct nufft_cpu_task *task)
+                       const struct nufft_cpu_job *all, const struct nufft_cpu_task *task)
 {
-    nufft_cpu_tile_start(state, task->tile, job->start);
-    job->begin = task->begin;
-    job->end = task->end;
-    kernel(job);
+    struct nufft_cpu_job job = *all;
+    const size_t first = state->real_size * (size_t)task->first;
+    for (int a = 0; a < 3; a++) {
+        if (job.x[a] != NULL && !job.sorted) {
+            job.x[a] = (const char *)job.x[a] + first;
+        }
+    }
+    if (job.values != NULL) {
+        job.values = (char *)job.values + first * (size_t)state->components;
+    } else {
+        job.strengths = (const char *)job.strengths + first * (size_t)state->components;
+    }
+    nufft_cpu_tile_start(state, task->tile, job.start);
+    job.begin = task->begin;
+    job.end = task->end;
+    kernel(&job);
 }
 
 static void spread_task(const struct nufft_plan *plan, nufft_cpu_kernel *kernel,
-                        struct nufft_cpu_job *job, const struct nufft_cpu_task *task)
+                        const struct nufft_cpu_job *job, const struct nufft_cpu_task *task)
 {
     struct nufft_cpu_state *state = plan->state;
     const struct box box = tile_box(plan, task->tile);

@@ -131,14 +131,46 @@ int nufft_cpu_colours(const struct nufft_cpu_state *state)
     return colours;
 }
 
+static int64_t parts_of(const struct nufft_cpu_segment *segment, int64_t tile)
+{
+    const int64_t points = segment->tile_begin[tile + 1] - segment->tile_begin[tile];
+    return (points + TASK_POINTS - 1) / TASK_POINTS;
+}
+
+/* Tasks of one tile, from `task` on; returns what follows them. */
+static struct nufft_cpu_task *make_tile_tasks(const struct nufft_cpu_state *state, int64_t tile,
+                                              struct nufft_cpu_task *task)
+{
+    int64_t part = 0;
+    for (int64_t s = 0; s < state->n_segments; s++) {
+        const struct nufft_cpu_segment *segment = &state->segments[s];
+        const int64_t begin = segment->tile_begin[tile];
+        const int64_t points = segment->tile_begin[tile + 1] - begin;
+        const int64_t parts = parts_of(segment, tile);
+        for (int64_t p = 0; p < parts; p++) {
+            *task++ = (struct nufft_cpu_task){.begin = begin + points * p / parts,
+                                              .end = begin + points * (p + 1) / parts,
+                                              .first = segment->first,
+                                              .tile = tile,
+                                              .part = part++};
+        }
+    }
+    return task;
+}
+
 /* Tile starts to tasks, colour by colour. */
 enum mtip_status nufft_cpu_make_tasks(struct nufft_cpu_state *state)
 {
-    int64_t needed = 0;
+    int64_t at[NUFFT_CPU_MAX_COLOURS + 1] = {0};
     for (int64_t t = 0; t < state->n_tiles; t++) {
-        const int64_t points = state->tile_begin[t + 1] - state->tile_begin[t];
-        needed += (points + TASK_POINTS - 1) / TASK_POINTS;
+        for (int64_t s = 0; s < state->n_segments; s++) {
+            at[tile_colour(state, t) + 1] += parts_of(&state->segments[s], t);
+        }
     }
+    for (int c = 0; c < state->n_colours; c++) {
+        at[c + 1] += at[c];
+    }
+    const int64_t needed = at[state->n_colours];
     if (needed > state->task_capacity) {
         memory_free(&state->tasks);
         state->task_capacity = 0;
@@ -148,27 +180,10 @@ enum mtip_status nufft_cpu_make_tasks(struct nufft_cpu_state *state)
         }
         state->task_capacity = needed;
     }
-    int64_t at[NUFFT_CPU_MAX_COLOURS + 1] = {0};
-    for (int64_t t = 0; t < state->n_tiles; t++) {
-        const int64_t points = state->tile_begin[t + 1] - state->tile_begin[t];
-        at[tile_colour(state, t) + 1] += (points + TASK_POINTS - 1) / TASK_POINTS;
-    }
-    for (int c = 0; c < state->n_colours; c++) {
-        at[c + 1] += at[c];
-    }
     memcpy(state->colour_begin, at, sizeof at);
     for (int64_t t = 0; t < state->n_tiles; t++) {
-        const int64_t begin = state->tile_begin[t];
-        const int64_t points = state->tile_begin[t + 1] - begin;
-        const int64_t parts = (points + TASK_POINTS - 1) / TASK_POINTS;
-        const int colour = tile_colour(state, t);
-        for (int64_t p = 0; p < parts; p++) {
-            state->tasks[at[colour]++] =
-                (struct nufft_cpu_task){.begin = begin + points * p / parts,
-                                        .end = begin + points * (p + 1) / parts,
-                                        .tile = t,
-                                        .part = p};
-        }
+        int64_t *next = &at[tile_colour(state, t)];
+        *next = make_tile_tasks(state, t, state->tasks + *next) - state->tasks;
     }
     state->n_tasks = needed;
     return MTIP_OK;
