@@ -261,31 +261,47 @@ static void NAME(modes_to_pairs)(const struct NAME(long_job) * job,
     }
 }
 
+/* What an item of rows works on: its vector's cells and modes, and the thread's buffers. */
+struct NAME(rows) {
+    int64_t block; /* which of the vector's row items */
+    struct NAME(complex) * cells;
+    struct NAME(complex) * modes;
+    struct NAME(complex) * in;
+    struct NAME(complex) * out;
+};
+
+static struct NAME(rows)
+    NAME(find_rows)(const struct NAME(long_job) * job, int64_t item, int thread)
+{
+    const int64_t v = item / job->row_items;
+    return (struct NAME(rows)){.block = item % job->row_items,
+                               .cells = job->grid + v * job->vector,
+                               .modes = job->modes + v * job->plan->axis[0].n_stored,
+                               .in = NAME(buffer)(job->fft, thread, 0),
+                               .out = NAME(buffer)(job->fft, thread, 1)};
+}
+
 /* LINES rows of a vector's matrix, between it and the modes; in real-data mode PAIRS pairs of them. */
 static void NAME(row_block)(void *work, int64_t item, int thread)
 {
     const struct NAME(long_job) *job = work;
     const struct nufft_cpu_long *line = job->line;
-    const int64_t v = item / job->row_items;
-    struct NAME(complex) *in = NAME(buffer)(job->fft, thread, 0);
-    struct NAME(complex) *out = NAME(buffer)(job->fft, thread, 1);
-    struct NAME(complex) *cells = job->grid + v * job->vector;
-    struct NAME(complex) *modes = job->modes + v * job->plan->axis[0].n_stored;
-    const int64_t first = item % job->row_items * LINES;
+    const struct NAME(rows) at = NAME(find_rows)(job, item, thread);
+    const int64_t first = at.block * LINES;
     struct NAME(block) lines = {0}; /* rows are "columns" of the memory, read cell by cell */
     while (lines.n < LINES && first + lines.n < line->rows) {
         lines.column[lines.n] = (first + lines.n) * line->columns;
         lines.n++;
     }
     if (job->plan->type == 1) {
-        NAME(gather)(in, cells, 1, 0, line->columns, &lines);
-        NAME(transform_lines)(line->along, in, out);
-        NAME(move_modes)(job, out, first, lines.n, modes);
+        NAME(gather)(at.in, at.cells, 1, 0, line->columns, &lines);
+        NAME(transform_lines)(line->along, at.in, at.out);
+        NAME(move_modes)(job, at.out, first, lines.n, at.modes);
     } else {
-        NAME(clear)(in, 0, line->columns * LINES);
-        NAME(move_modes)(job, in, first, lines.n, modes);
-        NAME(transform_lines)(line->along, in, out);
-        NAME(scatter)(cells, 1, out, 0, line->columns, &lines);
+        NAME(clear)(at.in, 0, line->columns * LINES);
+        NAME(move_modes)(job, at.in, first, lines.n, at.modes);
+        NAME(transform_lines)(line->along, at.in, at.out);
+        NAME(scatter)(at.cells, 1, at.out, 0, line->columns, &lines);
     }
 }
 
@@ -294,12 +310,8 @@ static void NAME(pair_block)(void *work, int64_t item, int thread)
 {
     const struct NAME(long_job) *job = work;
     const struct nufft_cpu_long *line = job->line;
-    const int64_t v = item / job->row_items;
-    struct NAME(complex) *in = NAME(buffer)(job->fft, thread, 0);
-    struct NAME(complex) *out = NAME(buffer)(job->fft, thread, 1);
-    struct NAME(complex) *cells = job->grid + v * job->vector;
-    struct NAME(complex) *modes = job->modes + v * job->plan->axis[0].n_stored;
-    struct NAME(pairs) pairs = {.first = item % job->row_items * PAIRS};
+    const struct NAME(rows) at = NAME(find_rows)(job, item, thread);
+    struct NAME(pairs) pairs = {.first = at.block * PAIRS};
     struct NAME(block) lines = {.n = LINES};
     for (int l = 0; l < PAIRS; l++) {
         /* Beyond the last pair the last one again, of which nothing is kept. */
@@ -312,19 +324,20 @@ static void NAME(pair_block)(void *work, int64_t item, int thread)
         lines.column[PAIRS + l] = (line->rows - row) % line->rows * line->columns;
     }
     if (job->plan->type == 1) {
-        NAME(gather)(in, cells, 1, 0, line->columns, &lines);
-        NAME(transform_lines)(line->along, in, out);
-        NAME(pairs_to_modes)(job, &pairs, out, modes);
+        NAME(gather)(at.in, at.cells, 1, 0, line->columns, &lines);
+        NAME(transform_lines)(line->along, at.in, at.out);
+        NAME(pairs_to_modes)(job, &pairs, at.out, at.modes);
     } else {
-        NAME(modes_to_pairs)(job, &pairs, modes, in);
-        NAME(transform_lines)(line->along, in, out);
+        NAME(modes_to_pairs)(job, &pairs, at.modes, at.in);
+        NAME(transform_lines)(line->along, at.in, at.out);
         if (pairs.n < PAIRS) { /* without what lies beyond the last pair */
             lines.n = pairs.n;
-            NAME(scatter)(cells, 1, out, 0, line->columns, &lines);
+            NAME(scatter)(at.cells, 1, at.out, 0, line->columns, &lines);
             memmove(lines.column, lines.column + PAIRS, PAIRS * sizeof lines.column[0]);
-            out += PAIRS;
+            NAME(scatter)(at.cells, 1, at.out + PAIRS, 0, line->columns, &lines);
+        } else {
+            NAME(scatter)(at.cells, 1, at.out, 0, line->columns, &lines);
         }
-        NAME(scatter)(cells, 1, out, 0, line->columns, &lines);
     }
 }
 
