@@ -15,6 +15,7 @@
 #include "core/rng.h"
 #include "mtip/orient.h"
 #include "mtip/resolution.h"
+#include "mtip/simplex.h"
 
 /* |s| D at which the grid search looks: high enough to tell rotations apart, low enough for a
  * coarse grid. */
@@ -235,81 +236,27 @@ cleanup:
     return status;
 }
 
-/* ---- refinement ------------------------------------------------------------------------------- */
-
-/* Nelder-Mead in three rotation-vector coordinates about a start. */
-struct simplex {
+/* What a turn about a start is scored with. */
+struct refinement {
     const struct points *points;
     double start[4];
-    double v[4][3], value[4]; /* corners, best first once ordered */
-    int evaluations;
 };
 
-static enum mtip_status simplex_value(struct simplex *simplex, double *value, const double v[3])
+/* q = the turn of a rotation vector (radians), after the start. */
+static void turn_start(double q[4], const struct refinement *refinement, const double vector[3])
 {
-    struct candidate candidate;
     double turn[4];
-    quaternion_from_vector(turn, v);
-    quaternion_multiply(candidate.q, turn, simplex->start);
-    const enum mtip_status status = evaluate(&candidate, simplex->points, 1);
+    quaternion_from_vector(turn, vector);
+    quaternion_multiply(q, turn, refinement->start);
+}
+
+static enum mtip_status score_turn(double *value, const double vector[3], void *work)
+{
+    const struct refinement *refinement = work;
+    struct candidate candidate;
+    turn_start(candidate.q, refinement, vector);
+    const enum mtip_status status = evaluate(&candidate, refinement->points, 1);
     *value = status == MTIP_OK ? candidate.score : 0.0;
-    simplex->evaluations++;
-    return status;
-}
-
-static void simplex_order(struct simplex *simplex)
-{
-    for (int i = 1; i < 4; i++) {
-        for (int j = i; j > 0 && simplex->value[j] > simplex->value[j - 1]; j--) {
-            double v[3];
-            const double value = simplex->value[j];
-            memcpy(v, simplex->v[j], sizeof v);
-            memcpy(simplex->v[j], simplex->v[j - 1], sizeof v);
-            memcpy(simplex->v[j - 1], v, sizeof v);
-            simplex->value[j] = simplex->value[j - 1];
-            simplex->value[j - 1] = value;
-        }
-    }
-}
-
-static void simplex_replace_worst(struct simplex *simplex, const double v[3], double value)
-{
-    memcpy(simplex->v[3], v, sizeof simplex->v[3]);
-    simplex->value[3] = value;
-}
-
-/* One step: reflect the worst corner, then expand, contract or shrink. */
-static enum mtip_status simplex_step(struct simplex *simplex)
-{
-    enum mtip_status status = MTIP_OK;
-    double centre[3], reflected[3], other[3], value = 0.0, other_value = 0.0;
-    for (int i = 0; i < 3; i++) {
-        centre[i] = (simplex->v[0][i] + simplex->v[1][i] + simplex->v[2][i]) / 3.0;
-        reflected[i] = 2.0 * centre[i] - simplex->v[3][i];
-    }
-    MTIP_TRY(simplex_value(simplex, &value, reflected));
-    if (value > simplex->value[2] && value <= simplex->value[0]) {
-        simplex_replace_worst(simplex, reflected, value);
-        return MTIP_OK;
-    }
-    const double reach = value > simplex->value[0] ? 2.0 : value > simplex->value[3] ? 0.5 : -0.5;
-    for (int i = 0; i < 3; i++) {
-        other[i] = centre[i] + reach * (centre[i] - simplex->v[3][i]);
-    }
-    MTIP_TRY(simplex_value(simplex, &other_value, other));
-    if (other_value > fmax(value, simplex->value[3])) {
-        simplex_replace_worst(simplex, other, other_value);
-    } else if (value > simplex->value[3]) {
-        simplex_replace_worst(simplex, reflected, value);
-    } else {
-        for (int corner = 1; corner < 4; corner++) {
-            for (int i = 0; i < 3; i++) {
-                simplex->v[corner][i] = 0.5 * (simplex->v[corner][i] + simplex->v[0][i]);
-            }
-            MTIP_TRY(simplex_value(simplex, &simplex->value[corner], simplex->v[corner]));
-        }
-    }
-cleanup:
     return status;
 }
 
@@ -317,30 +264,17 @@ cleanup:
 static enum mtip_status refine(struct candidate *candidate, const struct points *points,
                                double size, int evaluations)
 {
-    enum mtip_status status = MTIP_OK;
-    struct simplex simplex = {.points = points};
-    double turn[4];
-    memcpy(simplex.start, candidate->q, sizeof simplex.start);
-    for (int corner = 0; corner < 4; corner++) {
-        if (corner > 0) {
-            simplex.v[corner][corner - 1] = size;
-        }
-        MTIP_TRY(simplex_value(&simplex, &simplex.value[corner], simplex.v[corner]));
+    struct refinement refinement = {.points = points};
+    double vector[3] = {0.0, 0.0, 0.0};
+    memcpy(refinement.start, candidate->q, sizeof refinement.start);
+    const enum mtip_status status =
+        simplex_climb(vector, &candidate->score, size, evaluations, score_turn, &refinement);
+    if (status == MTIP_OK) {
+        turn_start(candidate->q, &refinement, vector);
+        quaternion_canonical(candidate->q);
     }
-    simplex_order(&simplex);
-    while (simplex.evaluations < evaluations) {
-        MTIP_TRY(simplex_step(&simplex));
-        simplex_order(&simplex);
-    }
-    quaternion_from_vector(turn, simplex.v[0]);
-    quaternion_multiply(candidate->q, turn, simplex.start);
-    quaternion_canonical(candidate->q);
-    candidate->score = simplex.value[0];
-cleanup:
     return status;
 }
-
-/* ---- search ----------------------------------------------------------------------------------- */
 
 static int compare_candidates(const void *left, const void *right)
 {
