@@ -1,9 +1,4 @@
-/* backend_cuda.c - one CUDA device as a backend: memory, one stream, transfers.
- *
- * Transfers from and to ordinary host memory go through two pinned buffers in turn, so that the copy
- * of one piece into (out of) them overlaps the transfer of the other; memory that is pinned already (from
- * backend_alloc_host) is transferred directly.
- */
+/* backend_cuda.c - one CUDA device as a backend: memory, one stream, transfers. */
 #include "core/backend_cuda.h"
 
 #include <inttypes.h>
@@ -11,14 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/backend_cuda_staging.h"
 #include "core/memory.h"
 #include "core/status_cuda.h"
-
-/* Bytes of one staging buffer: long enough to hide the start of a transfer, little to pin. */
-#define STAGING_BYTES ((size_t)4 << 20)
-
-/* Below this it is not worth asking whether host memory is pinned. */
-#define ASK_BYTES ((size_t)4 << 10)
 
 #define MAX_PARTIALS ((int)(BACKEND_CUDA_SCRATCH / sizeof(double)))
 
@@ -26,10 +16,7 @@ struct backend_cuda {
     cudaStream_t stream;
     cudaStream_t ahead; /* of uploads beside the stream */
     int n_streams;
-    void *staging[2];     /* pinned, [STAGING_BYTES] */
-    cudaEvent_t moved[2]; /* the last transfer from or to the buffer has been done */
-    int n_events;
-    int turn;                           /* buffer that the next piece takes */
+    struct cuda_staging staging;
     void *scratch;                      /* device */
     double *partials;                   /* host, [MAX_PARTIALS] */
     cudaEvent_t queued[BACKEND_LANES];  /* the stream has done what came before the lane's copy */
@@ -89,12 +76,7 @@ static void cuda_close(struct backend *backend)
     for (int i = 0; i < cuda->n_lane_events; i++) {
         (void)cudaEventDestroy(i % 2 == 0 ? cuda->queued[i / 2] : cuda->arrived[i / 2]);
     }
-    for (int i = 0; i < cuda->n_events; i++) {
-        (void)cudaEventDestroy(cuda->moved[i]);
-    }
-    for (int i = 0; i < 2; i++) {
-        (void)cudaFreeHost(cuda->staging[i]);
-    }
+    cuda_staging_destroy(&cuda->staging);
     if (cuda->n_streams > 1) {
         (void)cudaStreamDestroy(cuda->ahead);
     }
@@ -128,11 +110,7 @@ static enum mtip_status take_resources(struct backend_cuda *cuda)
     cuda->n_streams++;
     CUDA_TRY(cudaStreamCreateWithFlags(&cuda->ahead, cudaStreamNonBlocking));
     cuda->n_streams++;
-    for (int i = 0; i < 2; i++) {
-        CUDA_TRY(cudaHostAlloc(&cuda->staging[i], STAGING_BYTES, cudaHostAllocPortable));
-        CUDA_TRY(cudaEventCreateWithFlags(&cuda->moved[i], cudaEventDisableTiming));
-        cuda->n_events++;
-    }
+    MTIP_TRY(cuda_staging_create(&cuda->staging));
     for (int i = 0; i < 2 * BACKEND_LANES; i++) {
         cudaEvent_t *event = i % 2 == 0 ? &cuda->queued[i / 2] : &cuda->arrived[i / 2];
         CUDA_TRY(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
@@ -243,99 +221,22 @@ static void cuda_free_host(const struct backend *backend, void *memory)
 
 /* ---- transfers -------------------------------------------------------------------------------- */
 
-static enum mtip_status ask_pinned(int *pinned, const void *memory, size_t bytes)
-{
-    enum mtip_status status = MTIP_OK;
-    struct cudaPointerAttributes attributes;
-    *pinned = 0;
-    if (bytes >= ASK_BYTES) {
-        CUDA_TRY(cudaPointerGetAttributes(&attributes, memory));
-        *pinned = attributes.type == cudaMemoryTypeHost;
-    }
-cleanup:
-    return status;
-}
-
-/* The next staging buffer, waited for. */
-static enum mtip_status take_turn(struct backend_cuda *cuda, int *turn)
-{
-    *turn = cuda->turn;
-    cuda->turn = 1 - cuda->turn;
-    return CUDA_STATUS(cudaEventSynchronize(cuda->moved[*turn]));
-}
-
-static size_t piece(size_t bytes, size_t done)
-{
-    return bytes - done < STAGING_BYTES ? bytes - done : STAGING_BYTES;
-}
-
 static enum mtip_status cuda_upload(const struct backend *backend, void *to, const void *from,
                                     size_t bytes)
 {
-    enum mtip_status status = MTIP_OK;
+    const enum mtip_status status = backend_cuda_enter(backend);
     struct backend_cuda *cuda = detail(backend);
-    int pinned = 0;
-    MTIP_TRY(backend_cuda_enter(backend));
-    MTIP_TRY(ask_pinned(&pinned, from, bytes));
-    if (pinned) {
-        CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, cuda->stream));
-        goto cleanup;
-    }
-    for (size_t done = 0; done < bytes; done += STAGING_BYTES) {
-        const size_t now = piece(bytes, done);
-        int turn = 0;
-        MTIP_TRY(take_turn(cuda, &turn));
-        memcpy(cuda->staging[turn], (const char *)from + done, now);
-        CUDA_TRY(cudaMemcpyAsync((char *)to + done, cuda->staging[turn], now,
-                                 cudaMemcpyHostToDevice, cuda->stream));
-        CUDA_TRY(cudaEventRecord(cuda->moved[turn], cuda->stream));
-    }
-cleanup:
-    return status;
-}
-
-/* Piece k is on its way while piece k - 1 is copied out of its buffer. */
-static enum mtip_status download_staged(struct backend_cuda *cuda, char *to, const char *from,
-                                        size_t bytes)
-{
-    enum mtip_status status = MTIP_OK;
-    size_t arrived = 0;
-    int before = -1;
-    for (size_t done = 0; done < bytes; done += STAGING_BYTES) {
-        int turn = 0;
-        MTIP_TRY(take_turn(cuda, &turn));
-        CUDA_TRY(cudaMemcpyAsync(cuda->staging[turn], from + done, piece(bytes, done),
-                                 cudaMemcpyDeviceToHost, cuda->stream));
-        CUDA_TRY(cudaEventRecord(cuda->moved[turn], cuda->stream));
-        if (before >= 0) {
-            CUDA_TRY(cudaEventSynchronize(cuda->moved[before]));
-            memcpy(to + arrived, cuda->staging[before], piece(bytes, arrived));
-            arrived += STAGING_BYTES;
-        }
-        before = turn;
-    }
-    CUDA_TRY(cudaEventSynchronize(cuda->moved[before]));
-    memcpy(to + arrived, cuda->staging[before], piece(bytes, arrived));
-cleanup:
-    return status;
+    return status != MTIP_OK ? status
+                             : cuda_staging_upload(&cuda->staging, cuda->stream, to, from, bytes);
 }
 
 static enum mtip_status cuda_download(const struct backend *backend, void *to, const void *from,
                                       size_t bytes)
 {
-    enum mtip_status status = MTIP_OK;
+    const enum mtip_status status = backend_cuda_enter(backend);
     struct backend_cuda *cuda = detail(backend);
-    int pinned = 0;
-    MTIP_TRY(backend_cuda_enter(backend));
-    MTIP_TRY(ask_pinned(&pinned, to, bytes));
-    if (pinned) {
-        CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, cuda->stream));
-        CUDA_TRY(cudaStreamSynchronize(cuda->stream));
-    } else {
-        MTIP_TRY(download_staged(cuda, to, from, bytes));
-    }
-cleanup:
-    return status;
+    return status != MTIP_OK ? status
+                             : cuda_staging_download(&cuda->staging, cuda->stream, to, from, bytes);
 }
 
 static enum mtip_status cuda_copy(const struct backend *backend, void *to, const void *from,
