@@ -192,14 +192,25 @@ static enum mtip_status make_plans(struct nufft_plan *plan)
     return plan->dimension == 1 ? make_long_double(plan) : make_plans_double(plan);
 }
 
+/* Each thread its own, so that they lie near it. */
+static void clear_buffers(void *work, int64_t i, int thread)
+{
+    const struct nufft_cpu_state *state = work;
+    const size_t bytes = 2 * (size_t)state->fft->buffer_values * state->real_size;
+    (void)thread;
+    memset((char *)state->fft->buffers + (size_t)i * bytes, 0, bytes);
+}
+
 enum mtip_status nufft_cpu_fft_create(struct nufft_plan *plan)
 {
     struct nufft_cpu_state *state = plan->state;
     enum mtip_status status = MTIP_OK;
     MTIP_TRY(MEMORY_ALLOC(&state->fft, 1, "nufft FFT state"));
     state->fft->buffer_values = buffer_values(plan);
-    MTIP_TRY(memory_alloc(&state->fft->buffers, 2 * state->n_threads * state->fft->buffer_values,
-                          state->real_size, "nufft FFT buffers"));
+    MTIP_TRY(memory_alloc_untouched(&state->fft->buffers,
+                                    2 * state->n_threads * state->fft->buffer_values,
+                                    state->real_size, "nufft FFT buffers"));
+    nufft_cpu_for(state->n_threads, state->n_threads, clear_buffers, state);
     if (plan->dimension == 1) {
         state->fft->line = design_long(plan);
         MTIP_TRY(create_long(plan, &state->fft->line));
