@@ -103,6 +103,8 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+# Those of the tests, too, are kept: a change then compiles what it must.
+.PRECIOUS: $(BUILD)/%.o
 
 # The NUFFT's CPU kernels are compiled once an instruction set and chosen at run time.
 NUFFT_KERNELS := $(BUILD)/src/nufft/nufft_cpu_portable.o $(BUILD)/src/nufft/nufft_cpu_avx2.o \
