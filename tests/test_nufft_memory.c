@@ -212,6 +212,23 @@ static long faults_of_second_thread(void)
     return faults;
 }
 
+/* A long thin grid has work for few threads along one axis, and long lines: buffers for those few. */
+static void thin_grids_take_few_buffers(void **state)
+{
+    (void)state;
+    static const int64_t thin[2][2] = {{16, 1000000}, {1000000, 16}};
+    for (int i = 0; i < 2; i++) {
+        size_t bytes[2];
+        for (int many = 0; many < 2; many++) {
+            struct nufft_options options = nufft_options_default();
+            options.n_threads = many ? 64 : 2;
+            assert_ok(nufft_plan_memory(&bytes[many], NULL, 1, 2, thin[i], 1, 1e-6, NUFFT_DOUBLE,
+                                        &options, 1000));
+        }
+        assert_true(bytes[1] < 3 * bytes[0]);
+    }
+}
+
 /* Of two threads each touches its half of a plan's grid first, by at least as many faults as that has huge pages. */
 static void each_thread_touches_its_part_first(void **state)
 {
@@ -258,6 +275,7 @@ int main(void)
         cmocka_unit_test(bad_data_leave_no_trace),
         cmocka_unit_test(copies_follow_new_points),
         cmocka_unit_test(plans_keep_their_promise),
+        cmocka_unit_test(thin_grids_take_few_buffers),
         cmocka_unit_test(each_thread_touches_its_part_first),
     };
     return cmocka_run_group_tests_name("nufft/memory", tests, NULL, NULL);

@@ -212,9 +212,9 @@ struct nufft_cpu_state {
 
 /* nufft_cpu_threads.c: threads a plan uses. */
 int nufft_cpu_threads(const struct nufft_plan *plan);
-/* Items 0 .. n-1 by n_threads threads, each a run of neighbours, or (uneven) each the next when it is done with one. One
- * thread takes them in their order and without OpenMP, whose runtime takes memory even for a team of one. Not to be
- * called from an item. */
+/* Items 0 .. n-1 by n_threads threads, each a run of neighbours, thread 0 the first and thread n - 1 at most; or (uneven) each
+ * the next when it is done with one. One thread takes them in their order and without OpenMP, whose runtime takes memory
+ * even for a team of one. Not to be called from an item. */
 typedef void nufft_cpu_item(void *work, int64_t i, int thread);
 void nufft_cpu_for(int n_threads, int64_t n, nufft_cpu_item *item, void *work);
 void nufft_cpu_for_uneven(int n_threads, int64_t n, nufft_cpu_item *item, void *work);

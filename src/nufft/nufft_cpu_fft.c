@@ -10,7 +10,7 @@
  * Plans are made with FFTW_ESTIMATE: measured plans would differ from run to run and rank to rank, and so would the
  * last bits of results. Every line is transformed by one thread, hence their number does not show in the results. All
  * transforms go from one array to another: in place FFTW would take buffers of its own in each, and be slower. Each thread
- * has two buffers in the plan.
+ * has buffers in the plan.
  */
 #include <fftw3.h>
 #include <math.h>
@@ -35,9 +35,19 @@ struct nufft_cpu_long {
     void *along;  /* owned FFTW plan of LINES rows */
 };
 
+/* Work space of the threads that can have work at once, in values. */
+struct nufft_cpu_buffers {
+    int64_t line_values; /* LINES lines */
+    int64_t
+        line_sets; /* threads with two of these: what goes into a transform, and what comes out */
+    int64_t row_values; /* a row along x, in 2-D and 3-D */
+    int64_t row_sets;   /* threads with one of these */
+};
+
 struct nufft_cpu_fft {
-    int64_t buffer_values;
-    void *buffers; /* owned [n_threads][2][buffer_values] */
+    struct nufft_cpu_buffers size;
+    void *lines; /* owned [line_sets][2][line_values] */
+    void *rows;  /* owned [row_sets][row_values] */
     void *x; /* owned FFTW plan of a row: type 1 from grid to buffer, type 2 from buffer to grid */
     void *columns[3]; /* owned FFTW plans of LINES lines along y and z */
     struct nufft_cpu_long line;
@@ -154,26 +164,44 @@ cleanup:
     return status;
 }
 
-/* Values of one buffer: a row, or LINES lines, whole cache lines. */
-static int64_t buffer_values(const struct nufft_plan *plan)
+/* Whole cache lines of values that hold `cells` complex cells. */
+static int64_t buffer_values(int64_t cells)
 {
-    int64_t longest = 1;
-    int64_t cells = plan->axis[0].nf;
-    for (int a = 1; a < plan->dimension; a++) {
-        longest = plan->axis[a].nf > longest ? plan->axis[a].nf : longest;
-    }
-    if (plan->dimension == 1) {
-        cells = 0;
-        longest = design_long(plan).columns;
-    }
-    cells = LINES * longest > cells ? LINES * longest : cells;
     return (2 * cells + 15) / 16 * 16;
+}
+
+/* No more sets than items, of which a long thin grid has few along one axis. */
+static struct nufft_cpu_buffers design_buffers(const struct nufft_plan *plan, int n_threads)
+{
+    const struct nufft_axis *axis = plan->axis;
+    const int64_t n = plan->n_vectors; /* at most so many are on the grid at once */
+    const int64_t blocks = (axis[0].n_stored + LINES - 1) / LINES;
+    struct nufft_cpu_buffers size = {0};
+    int64_t longest = axis[1].nf > axis[2].nf ? axis[1].nf : axis[2].nf;
+    int64_t items = n * blocks;
+    if (plan->dimension == 1) {
+        longest = design_long(plan).columns;
+        items = n * longest;
+    } else {
+        const int64_t rows = n * (plan->dimension == 2 ? axis[1].nf : axis[2].nf);
+        size.row_values = buffer_values(axis[0].nf);
+        size.row_sets = rows < n_threads ? rows : n_threads;
+    }
+    if (plan->dimension == 3) {
+        items *= axis[1].n_stored;
+        items = items > n * axis[2].nf ? items : n * axis[2].nf;
+    }
+    size.line_values = buffer_values(LINES * longest);
+    size.line_sets = items < n_threads ? items : n_threads;
+    return size;
 }
 
 size_t nufft_cpu_fft_memory(const struct nufft_plan *plan, int n_threads)
 {
     const size_t real = plan->precision == NUFFT_FLOAT ? sizeof(float) : sizeof(double);
-    size_t bytes = 2 * (size_t)buffer_values(plan) * (size_t)n_threads * real;
+    const struct nufft_cpu_buffers size = design_buffers(plan, n_threads);
+    size_t bytes =
+        real * (size_t)(2 * size.line_values * size.line_sets + size.row_values * size.row_sets);
     if (plan->dimension == 1) {
         const struct nufft_cpu_long line = design_long(plan);
         bytes += 2 * (size_t)(line.rows * LINES) * real;
@@ -196,9 +224,31 @@ static enum mtip_status make_plans(struct nufft_plan *plan)
 static void clear_buffers(void *work, int64_t i, int thread)
 {
     const struct nufft_cpu_state *state = work;
-    const size_t bytes = 2 * (size_t)state->fft->buffer_values * state->real_size;
+    const struct nufft_cpu_fft *fft = state->fft;
+    const size_t lines = 2 * (size_t)fft->size.line_values * state->real_size;
+    const size_t row = (size_t)fft->size.row_values * state->real_size;
     (void)thread;
-    memset((char *)state->fft->buffers + (size_t)i * bytes, 0, bytes);
+    if (i < fft->size.line_sets) {
+        memset((char *)fft->lines + (size_t)i * lines, 0, lines);
+    }
+    if (i < fft->size.row_sets) {
+        memset((char *)fft->rows + (size_t)i * row, 0, row);
+    }
+}
+
+static enum mtip_status create_buffers(const struct nufft_plan *plan)
+{
+    struct nufft_cpu_state *state = plan->state;
+    struct nufft_cpu_fft *fft = state->fft;
+    enum mtip_status status = MTIP_OK;
+    fft->size = design_buffers(plan, state->n_threads);
+    MTIP_TRY(memory_alloc_untouched(&fft->lines, 2 * fft->size.line_sets * fft->size.line_values,
+                                    state->real_size, "nufft FFT buffers"));
+    MTIP_TRY(memory_alloc_untouched(&fft->rows, fft->size.row_sets * fft->size.row_values,
+                                    state->real_size, "nufft FFT buffers"));
+    nufft_cpu_for(state->n_threads, state->n_threads, clear_buffers, state);
+cleanup:
+    return status;
 }
 
 enum mtip_status nufft_cpu_fft_create(struct nufft_plan *plan)
@@ -206,11 +256,7 @@ enum mtip_status nufft_cpu_fft_create(struct nufft_plan *plan)
     struct nufft_cpu_state *state = plan->state;
     enum mtip_status status = MTIP_OK;
     MTIP_TRY(MEMORY_ALLOC(&state->fft, 1, "nufft FFT state"));
-    state->fft->buffer_values = buffer_values(plan);
-    MTIP_TRY(memory_alloc_untouched(&state->fft->buffers,
-                                    2 * state->n_threads * state->fft->buffer_values,
-                                    state->real_size, "nufft FFT buffers"));
-    nufft_cpu_for(state->n_threads, state->n_threads, clear_buffers, state);
+    MTIP_TRY(create_buffers(plan));
     if (plan->dimension == 1) {
         state->fft->line = design_long(plan);
         MTIP_TRY(create_long(plan, &state->fft->line));
@@ -244,7 +290,8 @@ void nufft_cpu_fft_destroy(struct nufft_plan *plan)
     memory_free(&fft->line.twiddles.coarse);
     memory_free(&fft->line.twiddles.step);
     memory_free(&fft->line.half);
-    memory_free(&fft->buffers);
+    memory_free(&fft->lines);
+    memory_free(&fft->rows);
     memory_free(&state->fft);
 }
 

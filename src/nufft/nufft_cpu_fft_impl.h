@@ -42,29 +42,35 @@ static enum mtip_status NAME(make_plans)(struct nufft_plan *plan)
     struct nufft_cpu_fft *fft = state->fft;
     const int nx = (int)plan->axis[0].nf;
     REAL *grid = plan->grid;
-    REAL *line = fft->buffers;
+    REAL *row = fft->rows;
+    REAL *lines = fft->lines;
     if (!plan->options.real_data) {
         const int sign = plan->sign > 0 ? FFTW_BACKWARD : FFTW_FORWARD;
-        FFTW(complex) *from = plan->type == 1 ? plan->grid : fft->buffers;
-        FFTW(complex) *to = plan->type == 1 ? fft->buffers : plan->grid;
+        FFTW(complex) *from = plan->type == 1 ? plan->grid : fft->rows;
+        FFTW(complex) *to = plan->type == 1 ? fft->rows : plan->grid;
         fft->x = FFTW(plan_dft_1d)(nx, from, to, sign, PLAN_FLAGS);
     } else if (plan->type == 1) {
-        fft->x = FFTW(plan_dft_r2c_1d)(nx, grid, (FFTW(complex) *)line, PLAN_FLAGS);
+        fft->x = FFTW(plan_dft_r2c_1d)(nx, grid, (FFTW(complex) *)row, PLAN_FLAGS);
     } else {
-        fft->x = FFTW(plan_dft_c2r_1d)(nx, (FFTW(complex) *)line, grid, PLAN_FLAGS);
+        fft->x = FFTW(plan_dft_c2r_1d)(nx, (FFTW(complex) *)row, grid, PLAN_FLAGS);
     }
     if (fft->x == NULL) {
         return MTIP_ERROR(MTIP_ERR_INTERNAL, "nufft: FFTW made no plan for a row of %d", nx);
     }
     for (int a = 1; a < plan->dimension; a++) {
         fft->columns[a] =
-            NAME(plan_lines)(plan->axis[a].nf, plan->sign, line, line + fft->buffer_values);
+            NAME(plan_lines)(plan->axis[a].nf, plan->sign, lines, lines + fft->size.line_values);
         if (fft->columns[a] == NULL) {
             return MTIP_ERROR(MTIP_ERR_INTERNAL, "nufft: FFTW made no plan for lines of %lld",
                               (long long)plan->axis[a].nf);
         }
     }
     return MTIP_OK;
+}
+
+static struct NAME(complex) * NAME(row_buffer)(const struct nufft_cpu_fft *fft, int thread)
+{
+    return (struct NAME(complex) *)((REAL *)fft->rows + thread * fft->size.row_values);
 }
 
 /* Columns of stored k_x in a block. */
@@ -271,7 +277,7 @@ static void NAME(last_backward)(void *work, int64_t item, int thread)
 static void NAME(row_item)(void *work, int64_t item, int thread)
 {
     const struct NAME(fft_job) *job = work;
-    struct NAME(complex) *buffer = NAME(buffer)(job->fft, thread, 0);
+    struct NAME(complex) *buffer = NAME(row_buffer)(job->fft, thread);
     struct NAME(complex) *row = job->grid + item * job->row;
     if (job->plan->type == 1) {
         NAME(row_forward)(job, row, buffer);
@@ -284,7 +290,7 @@ static void NAME(row_item)(void *work, int64_t item, int thread)
 static void NAME(plane_item)(void *work, int64_t item, int thread)
 {
     const struct NAME(fft_job) *job = work;
-    struct NAME(complex) *buffer = NAME(buffer)(job->fft, thread, 0);
+    struct NAME(complex) *buffer = NAME(row_buffer)(job->fft, thread);
     struct NAME(complex) *plane = job->grid + item * job->plane;
     const int64_t ny = job->plan->axis[1].nf;
     const int forward = job->plan->type == 1;

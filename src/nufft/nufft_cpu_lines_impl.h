@@ -82,9 +82,9 @@ static void NAME(free_plan)(void *plan)
     }
 }
 
-/* A thread's buffers, 0: what goes into transforms of lines, and 1: what comes out. */
+/* A thread's buffers of LINES lines, 0: what goes into a transform, and 1: what comes out. */
 static struct NAME(complex) * NAME(buffer)(const struct nufft_cpu_fft *fft, int thread, int which)
 {
-    REAL *buffers = fft->buffers;
-    return (struct NAME(complex) *)(buffers + (2 * thread + which) * fft->buffer_values);
+    REAL *lines = fft->lines;
+    return (struct NAME(complex) *)(lines + (2 * thread + which) * fft->size.line_values);
 }

@@ -32,7 +32,7 @@ static enum mtip_status NAME(make_long)(struct nufft_plan *plan)
     struct nufft_cpu_state *state = plan->state;
     struct nufft_cpu_fft *fft = state->fft;
     struct nufft_cpu_long *line = &fft->line;
-    REAL *buffers = fft->buffers;
+    REAL *lines = fft->lines;
     REAL *step = line->twiddles.step;
     for (int64_t k = 0; k < line->rows; k++) {
         for (int l = 0; l < LINES; l++) {
@@ -42,9 +42,8 @@ static enum mtip_status NAME(make_long)(struct nufft_plan *plan)
             step[(2 * k + 1) * LINES + l] = (REAL)factor[1];
         }
     }
-    line->down = NAME(plan_lines)(line->rows, plan->sign, buffers, buffers + fft->buffer_values);
-    line->along =
-        NAME(plan_lines)(line->columns, plan->sign, buffers, buffers + fft->buffer_values);
+    line->down = NAME(plan_lines)(line->rows, plan->sign, lines, lines + fft->size.line_values);
+    line->along = NAME(plan_lines)(line->columns, plan->sign, lines, lines + fft->size.line_values);
     if (line->down == NULL || line->along == NULL) {
         return MTIP_ERROR(MTIP_ERR_INTERNAL, "nufft: FFTW made no plan for lines of %lld or %lld",
                           (long long)line->rows, (long long)line->columns);

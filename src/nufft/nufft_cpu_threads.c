@@ -22,9 +22,15 @@ void nufft_cpu_for(int n_threads, int64_t n, nufft_cpu_item *item, void *work)
         run_alone(n, item, work);
         return;
     }
-#pragma omp parallel for num_threads(n_threads) schedule(static)
-    for (int64_t i = 0; i < n; i++) {
-        item(work, i, omp_get_thread_num());
+#pragma omp parallel num_threads(n_threads)
+    {
+        const int thread = omp_get_thread_num();
+        const int64_t team = omp_get_num_threads();
+        const int64_t used = team < n ? team : n;
+        const int64_t end = thread < used ? n * (thread + 1) / used : 0;
+        for (int64_t i = thread < used ? n * thread / used : 0; i < end; i++) {
+            item(work, i, thread);
+        }
     }
 }
 
