@@ -4,7 +4,15 @@
 #ifndef MTIP_CORE_FFTW_LOCK_H
 #define MTIP_CORE_FFTW_LOCK_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 void fftw_lock(void);
 void fftw_unlock(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -7,6 +7,10 @@
 #include "core/status.h"
 #include "nufft/nufft.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define BENCH_NUFFT_SIDE 128 /* pixels of a slice's side */
 
 enum bench_nufft_layout {
@@ -45,5 +49,9 @@ void bench_nufft_data_free(struct bench_nufft_data *data);
 /* Relative l2 error of 20 values of the first vector of a result in *data against their direct sums; sign +1. */
 double bench_nufft_data_error(const struct bench_nufft_case *c,
                               const struct bench_nufft_data *data);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -18,8 +18,9 @@
  *     c_j = sum_{k stored} h_k Re( f_k exp(i s k.x_j) ),  h = 1 where k_x = 0 or k_x = N_x/2, else 2,
  * which is the full transform of a Hermitian array.
  *
- * Memory: a plan on the CPU holds the fine grid (halved by real data), 4 bytes a point, and up to 2 MB a thread; while points
- * are set 2 bytes a point more, in the fine grid where they fit.
+ * Memory: a plan on the CPU holds the fine grid (halved by real data), 4 bytes a point, and 1 to 6 MB a thread (more
+ * where an axis of a 2-D or 3-D grid has over 10 000 modes); while points are set 2 bytes a point more, in the fine grid where
+ * they fit. nufft_plan_memory tells.
  *
  * Accuracy: relative l2 error of a transform at most 3 times `tolerance`, as far as the precision
  * allows. The same points and plan options give the same bits for every number of threads. On CUDA this holds, on the same kind
@@ -85,7 +86,8 @@ struct nufft_options {
     int copy_points; /* CPU: 1 = set-points copies the coordinates in the order of its sort; see there */
 };
 
-/* Opaque; one plan serves one thread at a time, different plans may be used at the same time. */
+/* Opaque; one plan serves one thread at a time, different plans may be made and used at the same time. A program that makes
+ * FFTW plans of its own in another thread meanwhile calls fftw_make_planner_thread_safe and fftwf_.. first. */
 struct nufft_plan;
 
 struct nufft_options nufft_options_default(void);

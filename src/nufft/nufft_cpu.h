@@ -151,9 +151,8 @@ static inline int nufft_cpu_x_width(int width, int components, int lanes, int di
 
 /* Places in the order are numbers of 32 bits: more points than these can count are sorted in segments of equal length. */
 struct nufft_cpu_segment {
-    int64_t
-        first; /* its first point and its first place in the order; order[] counts points from here */
-    int64_t n;           /* points */
+    int64_t first; /* point and place in the order; order[] counts points from here */
+    int64_t n;
     int64_t *tile_begin; /* [n_tiles + 1] places in the order */
 };
 /* Most points of a segment: a variable for tests' sake. */
@@ -210,6 +209,14 @@ struct nufft_cpu_state {
     struct nufft_cpu_fft *fft; /* owned */
 };
 
+/* Coordinates on axis a from point `first` on, NULL where there are none. */
+static inline const void *nufft_cpu_x_from(const struct nufft_cpu_state *state, int a,
+                                           int64_t first)
+{
+    const char *x = state->x[a];
+    return x != NULL ? x + (size_t)first * state->real_size : NULL;
+}
+
 /* nufft_cpu_threads.c: threads a plan uses. */
 int nufft_cpu_threads(const struct nufft_plan *plan);
 /* Items 0 .. n-1 by n_threads threads, each a run of neighbours, thread 0 the first and thread n - 1 at most; or (uneven) each
@@ -226,11 +233,9 @@ enum mtip_status nufft_cpu_make_tasks(struct nufft_cpu_state *state) MTIP_NODISC
 int nufft_cpu_colours(const struct nufft_cpu_state *state);
 
 /* nufft_cpu_sort.c: bytes of work space of each thread for n points; the sort of a segment, which returns 1 when a coordinate
- * is beyond the limit of its axis; its coordinates on axis a, NULL where there is none. */
+ * is beyond the limit of its axis. */
 int64_t nufft_cpu_sort_scratch(const struct nufft_cpu_state *state, int64_t n);
 int nufft_cpu_sort(const struct nufft_plan *plan, const struct nufft_cpu_segment *segment);
-const void *nufft_cpu_segment_x(const struct nufft_cpu_state *state,
-                                const struct nufft_cpu_segment *segment, int a);
 
 /* nufft_cpu_points.c: the order of the points. */
 enum mtip_status nufft_cpu_points_create(struct nufft_plan *plan) MTIP_NODISCARD;

@@ -29,6 +29,8 @@ struct nufft_cpu_long {
     int64_t n; /* complex cells, rows x columns */
     int64_t rows;
     int64_t columns;
+    int64_t column_items; /* blocks of LINES columns, */
+    int64_t row_items;    /* and of LINES rows or PAIRS pairs of them */
     struct nufft_cpu_twiddles twiddles;
     double *half; /* owned [rows + columns][2], real-data mode: W^k1, then W^(rows k2) */
     void *down;   /* owned FFTW plan of LINES columns */
@@ -38,10 +40,9 @@ struct nufft_cpu_long {
 /* Work space of the threads that can have work at once, in values. */
 struct nufft_cpu_buffers {
     int64_t line_values; /* LINES lines */
-    int64_t
-        line_sets; /* threads with two of these: what goes into a transform, and what comes out */
-    int64_t row_values; /* a row along x, in 2-D and 3-D */
-    int64_t row_sets;   /* threads with one of these */
+    int64_t line_sets;   /* threads with two of these, for what goes in and what comes out */
+    int64_t row_values;  /* a row along x, in 2-D and 3-D */
+    int64_t row_sets;    /* threads with one of these */
 };
 
 struct nufft_cpu_fft {
@@ -70,6 +71,24 @@ static void kept_cells(const struct nufft_axis *axis, enum nufft_order order,
     run[0] = (struct nufft_cpu_run){.end = positive, .shift = centred ? negative : 0};
     run[1] = (struct nufft_cpu_run){.begin = axis->nf - negative, .end = axis->nf};
     run[1].shift = (centred ? 0 : positive) - run[1].begin;
+}
+
+static int64_t blocks_of(int64_t n, int64_t length)
+{
+    return (n + length - 1) / length;
+}
+
+/* Items of `count` vectors that have threads of their own, 2-D and 3-D: rows (2-D) or planes, */
+static int64_t first_items(const struct nufft_plan *plan, int64_t count)
+{
+    return count * plan->axis[plan->dimension - 1].nf;
+}
+
+/* and blocks of LINES columns along the last axis. */
+static int64_t last_items(const struct nufft_plan *plan, int64_t count)
+{
+    const int64_t lines = plan->dimension == 3 ? plan->axis[1].n_stored : 1;
+    return count * lines * blocks_of(plan->axis[0].n_stored, LINES);
 }
 
 /* Where the cells end that hold no mode, out of `cells`. */
@@ -123,6 +142,9 @@ static struct nufft_cpu_long design_long(const struct nufft_plan *plan)
         line.rows = good;
     }
     line.columns = line.n / line.rows;
+    line.column_items = blocks_of(line.columns, LINES);
+    line.row_items =
+        plan->options.real_data ? blocks_of(line.rows / 2 + 1, PAIRS) : blocks_of(line.rows, LINES);
     line.twiddles.rows = line.rows;
     while ((int64_t)1 << 2 * line.twiddles.shift < line.n) {
         line.twiddles.shift++;
@@ -170,46 +192,51 @@ static int64_t buffer_values(int64_t cells)
     return (2 * cells + 15) / 16 * 16;
 }
 
-/* No more sets than items, of which a long thin grid has few along one axis. */
-static struct nufft_cpu_buffers design_buffers(const struct nufft_plan *plan, int n_threads)
+static int64_t at_most(int64_t n, int64_t limit)
 {
-    const struct nufft_axis *axis = plan->axis;
+    return n < limit ? n : limit;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* No more sets than items, of which a long thin grid has few along one axis. `line` matters in 1-D. */
+static struct nufft_cpu_buffers design_buffers(const struct nufft_plan *plan,
+                                               const struct nufft_cpu_long *line, int n_threads)
+{
     const int64_t n = plan->n_vectors; /* at most so many are on the grid at once */
-    const int64_t blocks = (axis[0].n_stored + LINES - 1) / LINES;
     struct nufft_cpu_buffers size = {0};
-    int64_t longest = axis[1].nf > axis[2].nf ? axis[1].nf : axis[2].nf;
-    int64_t items = n * blocks;
     if (plan->dimension == 1) {
-        longest = design_long(plan).columns;
-        items = n * longest;
-    } else {
-        const int64_t rows = n * (plan->dimension == 2 ? axis[1].nf : axis[2].nf);
-        size.row_values = buffer_values(axis[0].nf);
-        size.row_sets = rows < n_threads ? rows : n_threads;
+        size.line_values = buffer_values(LINES * line->columns);
+        size.line_sets = at_most(n * larger(line->column_items, line->row_items), n_threads);
+        return size;
     }
-    if (plan->dimension == 3) {
-        items *= axis[1].n_stored;
-        items = items > n * axis[2].nf ? items : n * axis[2].nf;
-    }
-    size.line_values = buffer_values(LINES * longest);
-    size.line_sets = items < n_threads ? items : n_threads;
+    const int64_t first = first_items(plan, n);
+    const int64_t last = last_items(plan, n);
+    size.line_values = buffer_values(LINES * larger(plan->axis[1].nf, plan->axis[2].nf));
+    size.line_sets = at_most(plan->dimension == 3 ? larger(first, last) : last, n_threads);
+    size.row_values = buffer_values(plan->axis[0].nf);
+    size.row_sets = at_most(first, n_threads);
     return size;
 }
 
 size_t nufft_cpu_fft_memory(const struct nufft_plan *plan, int n_threads)
 {
     const size_t real = plan->precision == NUFFT_FLOAT ? sizeof(float) : sizeof(double);
-    const struct nufft_cpu_buffers size = design_buffers(plan, n_threads);
-    size_t bytes =
-        real * (size_t)(2 * size.line_values * size.line_sets + size.row_values * size.row_sets);
+    struct nufft_cpu_long line = {0};
+    size_t bytes = 0;
     if (plan->dimension == 1) {
-        const struct nufft_cpu_long line = design_long(plan);
+        line = design_long(plan);
         bytes += 2 * (size_t)(line.rows * LINES) * real;
         bytes += 2 * sizeof(double) *
                  ((size_t)(((int64_t)1 << line.twiddles.shift) + coarse_steps(&line)) +
                   (plan->options.real_data ? (size_t)(line.rows + line.columns) : 0));
     }
-    return bytes;
+    const struct nufft_cpu_buffers size = design_buffers(plan, &line, n_threads);
+    return bytes +
+           real * (size_t)(2 * size.line_values * size.line_sets + size.row_values * size.row_sets);
 }
 
 static enum mtip_status make_plans(struct nufft_plan *plan)
@@ -241,7 +268,7 @@ static enum mtip_status create_buffers(const struct nufft_plan *plan)
     struct nufft_cpu_state *state = plan->state;
     struct nufft_cpu_fft *fft = state->fft;
     enum mtip_status status = MTIP_OK;
-    fft->size = design_buffers(plan, state->n_threads);
+    fft->size = design_buffers(plan, &fft->line, state->n_threads);
     MTIP_TRY(memory_alloc_untouched(&fft->lines, 2 * fft->size.line_sets * fft->size.line_values,
                                     state->real_size, "nufft FFT buffers"));
     MTIP_TRY(memory_alloc_untouched(&fft->rows, fft->size.row_sets * fft->size.row_values,
@@ -256,11 +283,11 @@ enum mtip_status nufft_cpu_fft_create(struct nufft_plan *plan)
     struct nufft_cpu_state *state = plan->state;
     enum mtip_status status = MTIP_OK;
     MTIP_TRY(MEMORY_ALLOC(&state->fft, 1, "nufft FFT state"));
-    MTIP_TRY(create_buffers(plan));
     if (plan->dimension == 1) {
         state->fft->line = design_long(plan);
         MTIP_TRY(create_long(plan, &state->fft->line));
     }
+    MTIP_TRY(create_buffers(plan));
     fftw_lock();
     status = make_plans(plan);
     fftw_unlock();

@@ -32,7 +32,7 @@ static struct NAME(fft_job) NAME(make_fft_job)(const struct nufft_plan *plan, vo
         job.vector_modes *= plan->axis[a].n_stored;
         kept_cells(&plan->axis[a], plan->options.order, job.kept[a]);
     }
-    job.blocks = (plan->axis[0].n_stored + LINES - 1) / LINES;
+    job.blocks = blocks_of(plan->axis[0].n_stored, LINES);
     return job;
 }
 
@@ -210,18 +210,6 @@ static struct NAME(last) NAME(make_last)(const struct NAME(fft_job) * job, int64
     return last;
 }
 
-/* to[l] = from[l] correction[l] other, l < n */
-static inline void NAME(correct)(struct NAME(complex) *restrict to,
-                                 const struct NAME(complex) *restrict from,
-                                 const double *restrict correction, double other, int n)
-{
-    for (int l = 0; l < n; l++) {
-        const REAL factor = (REAL)(correction[l] * other);
-        to[l].re = from[l].re * factor;
-        to[l].im = from[l].im * factor;
-    }
-}
-
 /* Between the modes at element i of the last axis and the buffer, at its cell g. */
 static void NAME(move_last)(const struct NAME(fft_job) * job, const struct NAME(last) * last,
                             struct NAME(complex) * buffer)
@@ -238,7 +226,7 @@ static void NAME(move_last)(const struct NAME(fft_job) * job, const struct NAME(
             const double other = nufft_correction(axis, job->plan->options.order, i);
             struct NAME(complex) *to = is_forward ? modes : cells;
             struct NAME(complex) *from = is_forward ? cells : modes;
-            NAME(correct)(to, from, last->correction, other, n);
+            NAME(scale)(to, from, last->correction, 1, other, n);
         }
     }
 }
@@ -315,8 +303,8 @@ static void NAME(transform_grid)(const struct nufft_plan *plan, void *modes, int
     const struct nufft_cpu_state *state = plan->state;
     struct NAME(fft_job) job = NAME(make_fft_job)(plan, modes);
     nufft_cpu_item *first = plan->dimension == 2 ? NAME(row_item) : NAME(plane_item);
-    const int64_t items = count * plan->axis[plan->dimension - 1].nf;
-    const int64_t lines = count * job.blocks * (plan->dimension == 3 ? plan->axis[1].n_stored : 1);
+    const int64_t items = first_items(plan, count);
+    const int64_t lines = last_items(plan, count);
     if (plan->type == 1) {
         nufft_cpu_for(state->n_threads, items, first, &job);
         nufft_cpu_for(state->n_threads, lines, NAME(last_forward), &job);

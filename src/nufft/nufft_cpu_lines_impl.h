@@ -75,6 +75,18 @@ static void NAME(scatter)(struct NAME(complex) *restrict to, int64_t step,
     }
 }
 
+/* to[i] = from[i] correction[i step] other, i < n: between modes and cells. */
+static inline void NAME(scale)(struct NAME(complex) *restrict to,
+                               const struct NAME(complex) *restrict from, const double *correction,
+                               int step, double other, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const REAL factor = (REAL)(correction[i * step] * other);
+        to[i].re = from[i].re * factor;
+        to[i].im = from[i].im * factor;
+    }
+}
+
 static void NAME(free_plan)(void *plan)
 {
     if (plan != NULL) {

@@ -22,8 +22,6 @@ struct NAME(long_job) {
     struct NAME(complex) * grid;
     struct NAME(complex) * modes; /* type 2 only reads them */
     int64_t vector;               /* cells from one vector's line to the next */
-    int64_t column_items;         /* of a vector: blocks of columns, */
-    int64_t row_items;            /* and of rows */
     struct nufft_cpu_run kept[2];
 };
 
@@ -59,8 +57,8 @@ static void NAME(column_item)(void *work, int64_t item, int thread)
     const struct nufft_cpu_state *state = job->plan->state;
     struct NAME(complex) *in = NAME(buffer)(job->fft, thread, 0);
     struct NAME(complex) *out = NAME(buffer)(job->fft, thread, 1);
-    const int64_t first = item % job->column_items * LINES;
-    struct NAME(complex) *cells = job->grid + item / job->column_items * job->vector + first;
+    const int64_t first = item % line->column_items * LINES;
+    struct NAME(complex) *cells = job->grid + item / line->column_items * job->vector + first;
     struct NAME(block) columns = {.n = LINES, .is_run = 1};
     if (first + LINES > line->columns) {
         columns.n = (int)(line->columns - first);
@@ -77,18 +75,6 @@ static void NAME(column_item)(void *work, int64_t item, int thread)
         state->kernels->turn(&line->twiddles, first, columns.n, in, LINES, cells, line->columns);
         NAME(transform_lines)(line->down, in, out);
         NAME(scatter)(cells, line->columns, out, 0, line->rows, &columns);
-    }
-}
-
-/* to[i] = from[i] correction[i sign] */
-static inline void NAME(scale)(struct NAME(complex) *restrict to,
-                               const struct NAME(complex) *restrict from, const double *correction,
-                               int sign, int n)
-{
-    for (int i = 0; i < n; i++) {
-        const REAL factor = (REAL)correction[i * sign];
-        to[i].re = from[i].re * factor;
-        to[i].im = from[i].im * factor;
     }
 }
 
@@ -116,9 +102,9 @@ static void NAME(move_modes)(const struct NAME(long_job) * job, struct NAME(comp
             struct NAME(complex) *to = is_forward ? mode : own;
             struct NAME(complex) *from = is_forward ? own : mode;
             if (end - begin == LINES) { /* nearly always, with loops unrolled */
-                NAME(scale)(to, from, correction, sign, LINES);
+                NAME(scale)(to, from, correction, sign, 1.0, LINES);
             } else {
-                NAME(scale)(to, from, correction, sign, (int)(end - begin));
+                NAME(scale)(to, from, correction, sign, 1.0, (int)(end - begin));
             }
         }
     }
@@ -272,8 +258,8 @@ struct NAME(rows) {
 static struct NAME(rows)
     NAME(find_rows)(const struct NAME(long_job) * job, int64_t item, int thread)
 {
-    const int64_t v = item / job->row_items;
-    return (struct NAME(rows)){.block = item % job->row_items,
+    const int64_t v = item / job->line->row_items;
+    return (struct NAME(rows)){.block = item % job->line->row_items,
                                .cells = job->grid + v * job->vector,
                                .modes = job->modes + v * job->plan->axis[0].n_stored,
                                .in = NAME(buffer)(job->fft, thread, 0),
@@ -349,15 +335,12 @@ static void NAME(transform_long)(const struct nufft_plan *plan, void *modes, int
     job.grid = plan->grid;
     job.modes = modes;
     job.vector = plan->grid_vector * state->components / 2;
-    job.column_items = (job.line->columns + LINES - 1) / LINES;
-    job.row_items =
-        real ? (job.line->rows / 2 + PAIRS) / PAIRS : (job.line->rows + LINES - 1) / LINES;
     kept_cells(&plan->axis[0], plan->options.order, job.kept);
     if (plan->type == 1) {
-        nufft_cpu_for(state->n_threads, count * job.column_items, NAME(column_item), &job);
-        nufft_cpu_for(state->n_threads, count * job.row_items, row_item, &job);
+        nufft_cpu_for(state->n_threads, count * job.line->column_items, NAME(column_item), &job);
+        nufft_cpu_for(state->n_threads, count * job.line->row_items, row_item, &job);
     } else {
-        nufft_cpu_for(state->n_threads, count * job.row_items, row_item, &job);
-        nufft_cpu_for(state->n_threads, count * job.column_items, NAME(column_item), &job);
+        nufft_cpu_for(state->n_threads, count * job.line->row_items, row_item, &job);
+        nufft_cpu_for(state->n_threads, count * job.line->column_items, NAME(column_item), &job);
     }
 }

@@ -179,7 +179,7 @@ static void copy_segment(const struct nufft_plan *plan, const struct nufft_cpu_s
     struct nufft_cpu_state *state = plan->state;
     const uint32_t *order = state->order + segment->first;
     for (int a = 0; a < plan->dimension; a++) {
-        const void *from = nufft_cpu_segment_x(state, segment, a);
+        const void *from = nufft_cpu_x_from(state, a, segment->first);
         char *to = (char *)state->sorted[a] + (size_t)segment->first * state->real_size;
 #pragma omp parallel for num_threads(state->n_threads) schedule(static)
         for (int64_t i = 0; i < segment->n; i++) {

@@ -27,15 +27,20 @@ struct NAME(point) {
     const REAL *z;
 };
 
+/* Vectors of a row taken together, so that those of both points of a pair stay in registers. */
+NUFFT_INLINE int NAME(vectors_at_once)(const int nv, const int pair)
+{
+    return pair && nv > 6 ? (nv + 1) / 2 : nv;
+}
+
 /* Adds one point (pair = 0) or two (pair = 1) to the tile; their taps' corners agree but for a shift that `z` of the second
- * makes up for. Two points share the loads and, what limits spreading, the stores of a row. `nb` vectors of a row at
- * a time, so that those of both points stay in registers. */
+ * makes up for. Two points share the loads and, what limits spreading, the stores of a row. */
 NUFFT_INLINE void NAME(spread_points)(REAL *corner, const VEC *xa, const VEC *xb,
                                       const struct NAME(point) * a, const struct NAME(point) * b,
                                       int planes, int64_t plane_step, int64_t row_step,
                                       const int wy, const int nv, const int pair)
 {
-    const int nb = pair && nv > 6 ? (nv + 1) / 2 : nv;
+    const int nb = NAME(vectors_at_once)(nv, pair);
     for (int z = 0; z < planes; z++) {
         NUFFT_UNROLL
         for (int first = 0; first < nv; first += nb) {
@@ -102,7 +107,7 @@ NUFFT_INLINE void NAME(gather_points)(const REAL *corner, VEC *sa, VEC *sb,
                                       int planes, int64_t plane_step, int64_t row_step,
                                       const int wy, const int nv, const int pair)
 {
-    const int nb = pair && nv > 6 ? (nv + 1) / 2 : nv;
+    const int nb = NAME(vectors_at_once)(nv, pair);
     NUFFT_UNROLL
     for (int i = 0; i < nv; i++) {
         sa[i] = (VEC){0};

@@ -125,24 +125,15 @@ static void sort_run(const struct nufft_plan *plan, const void *const *x, int64_
     }
 }
 
-/* A segment's coordinates on axis a. */
-const void *nufft_cpu_segment_x(const struct nufft_cpu_state *state,
-                                const struct nufft_cpu_segment *segment, int a)
-{
-    return state->x[a] == NULL
-               ? NULL
-               : (const char *)state->x[a] + (size_t)segment->first * state->real_size;
-}
-
 /* Sorts each tile of a segment by cell, run by run; a thread takes the next run when it is done with one. */
 static void sort_by_cell(const struct nufft_plan *plan, const struct nufft_cpu_segment *segment)
 {
     const struct nufft_cpu_state *state = plan->state;
     const int64_t length = run_length(segment->n);
     const int64_t *tile_begin = segment->tile_begin;
-    const void *const x[3] = {nufft_cpu_segment_x(state, segment, 0),
-                              nufft_cpu_segment_x(state, segment, 1),
-                              nufft_cpu_segment_x(state, segment, 2)};
+    const void *const x[3] = {nufft_cpu_x_from(state, 0, segment->first),
+                              nufft_cpu_x_from(state, 1, segment->first),
+                              nufft_cpu_x_from(state, 2, segment->first)};
     int64_t next = 0;
 #pragma omp parallel num_threads(state->n_threads)
     {

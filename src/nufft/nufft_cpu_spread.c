@@ -140,10 +140,8 @@ static void run_kernel(const struct nufft_cpu_state *state, nufft_cpu_kernel *ke
 {
     struct nufft_cpu_job job = *all;
     const size_t first = state->real_size * (size_t)task->first;
-    for (int a = 0; a < 3; a++) {
-        if (job.x[a] != NULL && !job.sorted) {
-            job.x[a] = (const char *)job.x[a] + first;
-        }
+    for (int a = 0; a < 3 && !job.sorted; a++) {
+        job.x[a] = nufft_cpu_x_from(state, a, task->first);
     }
     if (job.values != NULL) {
         job.values = (char *)job.values + first * (size_t)state->components;
