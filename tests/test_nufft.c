@@ -204,13 +204,13 @@ static void test_all_sizes(void **state)
 {
     (void)state;
     int failures = 0;
-    for (int i = 0; i < 2 * 2 * 150 * 2; i++) {
+    for (int i = 0; i < 2 * 2 * 300 * 2; i++) {
         struct nufft_case c = {.n_points = 30, .tolerance = 1e-10, .n_vectors = 2};
         c.precision = NUFFT_DOUBLE;
         c.type = 1 + i % 2;
         c.real_data = i / 2 % 2;
-        c.n_modes[0] = 1 + i / 4 % 150;
-        c.dimension = 1 + i / 600;
+        c.n_modes[0] = 1 + i / 4 % 300;
+        c.dimension = 1 + i / 1200;
         c.n_modes[1] = c.dimension == 2 ? 1 + c.n_modes[0] % 29 : 1;
         c.n_modes[2] = 1;
         c.n_threads = 1 + i % 3;
